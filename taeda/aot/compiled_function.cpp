@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "taeda/aot/kept_writes.h"
 #include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
@@ -122,6 +123,11 @@ bool is_same_tensor(const Value& a, const Value& b) {
   return is_tensor(a) && is_tensor(b) && a.get<Tensor>().is_same(b.get<Tensor>());
 }
 
+// Whether what is done to such inputs now is recorded.
+bool has_gradients(const std::vector<Value>& inputs) {
+  return autograd::grad_enabled() && std::any_of(inputs.begin(), inputs.end(), needs_gradient);
+}
+
 const auto read_none = [](const std::string& name) -> Value {
   throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
 };
@@ -131,7 +137,7 @@ const auto read_none = [](const std::string& name) -> Value {
 // ---- compilation ----
 class Compiler {
  public:
-  Compiler(const std::vector<Value>& inputs, const AotOptions& options)
+  Compiler(const std::vector<Value>& inputs, const AotOptions& options, bool differentiates)
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
     trace_.make_watcher = options.make_watcher;
@@ -143,9 +149,7 @@ class Compiler {
     trace_.stays_on_thread = options.stays_on_thread;
     trace_.fake_mode = options.fake_mode;
     trace_.fakes = options.fakes;
-    trace_.differentiates =
-        autograd::grad_enabled() &&
-        std::any_of(inputs.begin(), inputs.end(), [](const Value& v) { return needs_gradient(v); });
+    trace_.differentiates = differentiates;
     if (trace_.differentiates)
       for (size_t i = 1; i <= inputs.size(); ++i) trace_.names.push_back(str("primals_", i));
   }
@@ -167,7 +171,7 @@ class Compiler {
     note_changing_sizes(*t.graph);
     if (!trace_.differentiates) {
       made_->forward_ =
-          (options_.inference ? options_.inference : options_.forward)(*t.graph, attribute);
+          compiled(options_.inference ? options_.inference : options_.forward, *t.graph, attribute);
       return made_;
     }
     if (options_.on_joint) options_.on_joint(*t.graph);
@@ -180,15 +184,29 @@ class Compiler {
   }
 
  private:
+  // A forward graph, compiled with the writes that it keeps.
+  fx::CompiledFn compiled(const fx::CompilerFn& compiler, const fx::Graph& graph,
+                          fx::AttributeReader attribute) {
+    if (!options_.keeps_writes || !made_->epilogue_) return compiler(graph, attribute);
+    const KeptWrites kept = keep_writes(made_->traced_, graph);
+    made_->epilogue_.emplace(*kept.epilogue);
+    return [run = compiler(*kept.forward, attribute),
+            places = kept.places](const std::vector<Value>& inputs) {
+      const std::vector<Value> results = run(inputs);
+      std::vector<Value> all;
+      for (const std::optional<size_t>& i : places) all.push_back(i ? results.at(*i) : Value());
+      return all;
+    };
+  }
   void compile_forward(fx::AttributeReader attribute) {
     const Partition& parts = *made_->parts_;
     if (!options_.returns_saved) {
-      made_->forward_ = options_.forward(*parts.forward, attribute);
+      made_->forward_ = compiled(options_.forward, *parts.forward, attribute);
       return;
     }
     std::vector<size_t> places;
     const IntrusivePtr<fx::Graph> graph = with_all_saved(parts, &places);
-    made_->forward_ = [run = options_.forward(*graph, attribute),
+    made_->forward_ = [run = compiled(options_.forward, *graph, attribute),
                        places](const std::vector<Value>& inputs) {
       const std::vector<Value> results = run(inputs);
       std::vector<Value> kept;
@@ -240,7 +258,7 @@ class Compiler {
 std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
                                           const AotOptions& options,
                                           fx::AttributeReader attributes) {
-  Compiler compiler(inputs, options);
+  Compiler compiler(inputs, options, has_gradients(inputs));
   fx::RetraceOptions trace = compiler.options();
   trace.names.clear();  // those of the graph
   const autograd::WithoutSavedTensorHooks unseen;
@@ -252,11 +270,23 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
   return compile(graph, inputs, options, read_none);
 }
 
+TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
+                    const AotOptions& options) {
+  const bool differentiates = has_gradients(inputs);
+  const Compiler compiler(inputs, options, differentiates);
+  const autograd::WithoutSavedTensorHooks unseen;
+  return {fx::trace(program, inputs, compiler.options()), inputs, differentiates};
+}
+
+std::shared_ptr<CompiledFunction> compile(TracedProgram program, const AotOptions& options) {
+  Compiler compiler(program.inputs, options, program.differentiates);
+  const autograd::WithoutSavedTensorHooks unseen;
+  return compiler.compile(std::move(program.traced), read_none);
+}
+
 std::shared_ptr<CompiledFunction> compile(fx::Program program, const std::vector<Value>& inputs,
                                           const AotOptions& options) {
-  Compiler compiler(inputs, options);
-  const autograd::WithoutSavedTensorHooks unseen;
-  return compiler.compile(fx::trace(program, inputs, compiler.options()), read_none);
+  return compile(trace(program, inputs, options), options);
 }
 
 // ---- runs ----

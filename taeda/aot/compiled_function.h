@@ -28,6 +28,7 @@ struct AotOptions {
   std::function<Partition(const fx::Retraced& joint, size_t num_inputs)> cut;
   bool returns_saved = false;  // inputs that are saved are results of the forward graph, too
   bool compiles_backward_late = false;  // when it runs first, not with the forward
+  bool keeps_writes = false;            // the forward graph writes to inputs (kept_writes.h)
   // Modes of this thread act on the program while it is traced.
   bool stays_on_thread = false;
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
@@ -81,6 +82,18 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   mutable std::mutex mutex_;
   std::map<std::vector<bool>, std::shared_ptr<CompiledFunction>> twice_;  // by what needs gradients
 };
+
+// A program between its trace and its compilation. The graph may be changed meanwhile, as long as
+// it takes and gives the same.
+struct TracedProgram {
+  fx::Retraced traced;
+  std::vector<Value> inputs;  // that it was traced on
+  bool differentiates;        // the graph is a joint one
+};
+TAEDA_API TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
+                              const AotOptions& options);
+TAEDA_API std::shared_ptr<CompiledFunction> compile(TracedProgram program,
+                                                    const AotOptions& options);
 
 // Traces a closed graph, or a program, on inputs like these; the joint graph is made where one of
 // them requires a gradient and grad mode is on. Tensors that the graph reads by name are constants

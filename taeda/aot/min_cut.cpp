@@ -52,10 +52,10 @@ int64_t MinCut::push(int source, int sink) {
 }
 
 std::vector<bool> MinCut::run(int source, int sink) {
-  while (find_levels(source, sink)) {
+  while (is_cut() && find_levels(source, sink)) {
     current_ = first_;
-    while (push(source, sink) > 0) {
-    }
+    int64_t pushed = 0;
+    while (is_cut() && (pushed = push(source, sink)) > 0) flow_ += pushed;
   }
   // What cannot reach the sink any more lies before the last of the minimum cuts.
   std::vector<bool> is_before(first_.size(), true);

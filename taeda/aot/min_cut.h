@@ -18,6 +18,8 @@ class TAEDA_API MinCut {
   // By vertex: whether it lies on the source's side. Of several minimum cuts it is the one nearest
   // to the sink.
   std::vector<bool> run(int source, int sink);
+  // After a run: false where every way to part source and sink goes through an edge of kUncut.
+  bool is_cut() const { return flow_ < kUncut; }
 
  private:
   struct Edge {
@@ -29,6 +31,7 @@ class TAEDA_API MinCut {
 
   std::vector<Edge> edges_;  // edge i and i ^ 1 are each other's reverse
   std::vector<int> first_, level_, current_;
+  int64_t flow_ = 0;
 };
 
 }  // namespace taeda::aot

@@ -42,16 +42,16 @@ int64_t bytes_of(const Value& val) {
 }
 
 bool is_tensor(const Node& node) { return node.val().is<Tensor>(); }
-bool is_number(const Node& node) {
-  const Value val = node.val();
-  return val.is<SymInt>() || val.is<int64_t>();
-}
+// Sizes, and numbers of the program that change from call to call.
+bool is_number(const Node& node) { return node.val().is_scalar(); }
 
 // Whether a number is an expression of several.
 bool is_compound(const Node& node) {
   const Value val = node.val();
-  if (!val.is<SymInt>() || !val.get<SymInt>().is_symbolic()) return false;
-  const fx::SymExprNode* number = fx::SymExprNode::from(val.get<SymInt>().node());
+  const SymNode* symbol = nullptr;
+  if (val.is<IntrusivePtr<SymNode>>()) symbol = val.get<IntrusivePtr<SymNode>>().get();
+  if (val.is<SymInt>() && val.get<SymInt>().is_symbolic()) symbol = val.get<SymInt>().node();
+  const fx::SymExprNode* number = symbol ? fx::SymExprNode::from(symbol) : nullptr;
   return number && !number->expr()->is_symbol();
 }
 
@@ -277,7 +277,9 @@ class Partitioner {
   // Values of the forward side that the backward takes.
   void choose() {
     saved_ = cut([this](const Node& node) {
-      if (is_asked_for(options_.computed_again, node)) return false;
+      // Sizes are computed from those that they are made of, which say more: s0*s1 does not tell
+      // s0.
+      if (is_number(node) || is_asked_for(options_.computed_again, node)) return false;
       if (is_asked_for(options_.computed_once, node)) return true;
       return !options_.recomputes || !is_cheap(node);
     });
@@ -357,7 +359,7 @@ class Partitioner {
       if (is_read) cut.add_edge(2 * k + 1, sink, MinCut::kUncut);
     }
     const std::vector<bool> side = cut.run(source, sink);
-    TAEDA_INTERNAL_CHECK(!side[sink], "the backward needs a value that cannot be saved");
+    TAEDA_INTERNAL_CHECK(cut.is_cut(), "the backward needs a value that cannot be saved");
     std::vector<const Node*> saved;
     for (const Node* node : order_) {
       const auto found = number.find(node);

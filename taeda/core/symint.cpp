@@ -9,7 +9,7 @@ SymInt SymInt::apply_symbolic(SymOp op, const SymInt& a, const SymInt& b) {
   IntrusivePtr<SymNode> r =
       a.is_symbolic() ? a.node()->binary(op, b.word_, true) : b.node()->binary(op, a.word_, false);
   if (const auto* constant = dynamic_cast<const ConstantSymNode*>(r.get()))
-    return SymInt(constant->value());
+    return ConstantSymNode::as_symint(constant->value());
   return SymInt(std::move(r));
 }
 

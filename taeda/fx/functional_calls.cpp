@@ -28,6 +28,24 @@ Tensor laid_out_as(const Tensor& root, Tensor value) {
                                    root.impl()->sym_storage_offset());
 }
 
+// Whether the tensor lies as the other one, of the same sizes, would without gaps: every view of
+// that one which is no as_strided is a view of this one, too.
+bool lies_without_gaps(const Tensor& t, const Tensor& gapped) {
+  if (t.impl()->has_symbolic_sizes() || gapped.impl()->has_symbolic_sizes()) return false;
+  const IntList sizes = gapped.sizes(), strides = gapped.strides();
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1) dims.push_back(d);
+  std::ranges::sort(dims, {}, [&](size_t d) { return strides[d]; });
+  int64_t expected = 1;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i > 0 && strides[dims[i]] == strides[dims[i - 1]]) return false;
+    if (t.strides()[dims[i]] != expected) return false;
+    expected *= sizes[dims[i]];
+  }
+  return true;
+}
+
 // The arguments that are not results, as text. Two forms of an operator have these in common.
 std::string inputs_of(const Schema& schema) {
   std::string out;
@@ -95,6 +113,27 @@ void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count
 
 // ---- states ----
 
+void Aliased::write(Tensor written) {
+  const Tensor& layout = gapped.defined() ? gapped : value;
+  if (is_outside && written.sym_strides() != layout.sym_strides() &&
+      lies_without_gaps(written, layout)) {
+    gapped = layout;
+    value = std::move(written);
+  } else {
+    value = laid_out_as(layout, std::move(written));
+    gapped = Tensor();
+  }
+  ++generation;
+  ++age;
+}
+
+void Aliased::lay_out() {
+  if (!gapped.defined()) return;
+  value = laid_out_as(gapped, value);
+  gapped = Tensor();
+  ++age;
+}
+
 IntrusivePtr<FunctionalState> FunctionalState::of_root(Tensor value) {
   auto s = make_intrusive<FunctionalState>();
   s->root = make_intrusive<Aliased>(value);
@@ -120,11 +159,29 @@ IntrusivePtr<FunctionalState> FunctionalState::of_view(Tensor value, const Tenso
   s->is_neg = seen_as.is_neg();
   const SymInt bytes = start * SymInt(item_size(s->root->value.dtype()));
   s->offset = seen_as.impl()->sym_storage_offset() - bytes / SymInt(item_size(s->dtype));
-  s->seen = s->root->generation;
+  s->seen = s->root->age;
+  return s;
+}
+
+IntrusivePtr<FunctionalState> FunctionalState::copy() const {
+  auto s = make_intrusive<FunctionalState>();
+  s->root = root;
+  s->value = value;
+  s->is_view = is_view;
+  s->steps = steps;
+  s->copies = copies;
+  s->sizes = sizes;
+  s->strides = strides;
+  s->offset = offset;
+  s->is_conj = is_conj;
+  s->is_neg = is_neg;
+  s->dtype = dtype;
+  s->seen = seen;
   return s;
 }
 
 Tensor FunctionalState::look() const {
+  if (!has_inverse()) root->lay_out();
   Tensor t = root->value;
   for (const ViewStep& step : steps) t = step.apply(t, copies);
   return t;
@@ -139,11 +196,15 @@ Tensor FunctionalState::through_steps(Tensor part) const {
   return part;
 }
 
-Tensor FunctionalState::whole_with(Tensor part) const {
+bool FunctionalState::has_inverse() const {
+  return std::all_of(steps.begin(), steps.end(),
+                     [](const ViewStep& step) { return step.has_inverse(); });
+}
+
+void FunctionalState::write(Tensor part) const {
+  if (has_inverse()) return root->write(through_steps(std::move(part)));
+  root->lay_out();
   const Tensor& all = root->value;
-  if (std::all_of(steps.begin(), steps.end(),
-                  [](const ViewStep& step) { return step.has_inverse(); }))
-    return laid_out_as(all, through_steps(std::move(part)));
   const bool is_real_part = all.is_complex() && !is_complex(dtype);
   const Tensor whole = is_real_part ? taeda::view_as_real(all) : all;
   if (whole.is_conj() != is_conj) part = part.conj();
@@ -155,16 +216,16 @@ Tensor FunctionalState::whole_with(Tensor part) const {
   const SymInt start = whole.impl()->sym_storage_offset() + offset;
   const Tensor out =
       taeda::as_strided_scatter(whole, part, SymIntList(sizes), SymIntList(strides), start);
-  return is_real_part ? taeda::view_as_complex(out) : out;
+  root->write(is_real_part ? taeda::view_as_complex(out) : out);
 }
 
 // ---- calls ----
 
 // Brings a tensor up to date with its root.
 const Tensor& FunctionalCalls::synced(const Tensor& t, FunctionalState& s) {
-  if (s.seen != s.root->generation) {
+  if (s.seen != s.root->age) {
     s.value = s.look();
-    s.seen = s.root->generation;
+    s.seen = s.root->age;
     value_changed(t, s);
   }
   return s.value;
@@ -185,8 +246,7 @@ void FunctionalCalls::write(const Tensor& self, Tensor value) {
   const Tensor& old = synced(self, s);
   if (value.dtype() != old.dtype()) value = value.to(old.dtype());
   if (value.sym_sizes() != old.sym_sizes()) value = value.expand(old.sym_sizes());
-  s.root->value = s.whole_with(value);
-  ++s.root->generation;
+  s.write(std::move(value));
   synced(self, s);
 }
 
@@ -226,6 +286,7 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
 void FunctionalCalls::run_resize(Operator& op, Stack& stack) {
   const Tensor self = stack.at(0).get<Tensor>();
   FunctionalState& state = state_to_write(op, self);
+  state.root->lay_out();
   const Stack program = stack;
   take_values(stack);
   const Tensor before = synced(self, state);
@@ -253,6 +314,16 @@ void FunctionalCalls::run_resize(Operator& op, Stack& stack) {
   const Tensor more = taeda::empty({extent_of(look) - held}, before.dtype(), {}, before.device());
   replace(self, FunctionalState::of_root(
                     taeda::as_strided(taeda::cat({line, more}), sizes, strides, SymInt(0))));
+}
+
+// From now on the tensor looks at the root of another one.
+void FunctionalCalls::run_set(Operator& op, Stack& stack) {
+  const Tensor self = stack.at(0).get<Tensor>(), source = stack.at(1).get<Tensor>();
+  state_to_write(op, self);
+  const IntrusivePtr<FunctionalState> state = state_to_write(op, source).copy();
+  take_memory(op, stack);
+  replace(self, state);
+  stack.assign(1, Value(self));
 }
 
 void FunctionalCalls::run_out(Operator& op, const Schema& schema, Stack& stack) {
@@ -310,13 +381,14 @@ void FunctionalCalls::run_view(Operator& op, size_t position, Stack& stack) {
   const Tensor source = stack.at(position).get<Tensor>();
   FunctionalState* state = find(source);
   if (!state) return dispatch::call_boxed(op, stack);
+  if (op.traits.inverse == ViewInverse::None) state->root->lay_out();
   const Stack program = stack;
   take_values(stack);
   const std::vector<Tensor> seen = looks(op, program, stack, position);
   move_to_memory_of(op, stack, source, position);
   const Stack args = stack;
   const SymInt start = start_of(source, *state);
-  const bool is_identity = op.traits.inverse == ViewInverse::Same && leaves_out_identities();
+  const bool is_identity = op.traits.inverse == ViewInverse::Same && leaves_out_identity(op);
   if (is_identity)
     stack = {stack.at(position)};
   else if (removes_views_ && !has_copying_form(op))
@@ -335,6 +407,8 @@ void FunctionalCalls::run_view(Operator& op, size_t position, Stack& stack) {
 }
 
 void FunctionalCalls::run(Operator& op, Stack& stack) {
+  static const Operator* const set_to_tensor = dispatch::find_operator("set_", "source_Tensor");
+  if (&op == set_to_tensor) return run_set(op, stack);
   const Schema& schema = schema_of(op);
   bool is_of_program = false;
   for (const Value& v : stack)

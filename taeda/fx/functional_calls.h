@@ -15,10 +15,21 @@
 namespace taeda::fx {
 
 // The tensor at the root of a set of views, as it is now.
+//
+// Note [Gaps]: memory may have gaps between the elements of the root. What as_strided gives depends
+// on them, so a written value lies as the root did. The memory of an input is outside: the value
+// that is copied there need not have its gaps, and gets them only where a view asks for them.
 struct Aliased final : RefCounted {
   explicit Aliased(Tensor v) : value(std::move(v)) {}
+  void write(Tensor written);
+  // Gives the value the gaps of the memory.
+  void lay_out();
+
   Tensor value;
-  uint64_t generation = 0;
+  uint64_t generation = 0;  // counts writes
+  uint64_t age = 0;         // counts values
+  bool is_outside = false;
+  Tensor gapped;  // the last value with gaps, where the present one has none
 };
 
 // How a tensor looks at its root; the root itself has no view. The steps repeat the program's
@@ -26,7 +37,7 @@ struct Aliased final : RefCounted {
 // geometry.
 struct FunctionalState final : RefCounted {
   IntrusivePtr<Aliased> root;
-  Tensor value;  // as of generation `seen`
+  Tensor value;  // that of age `seen`
   bool is_view = false;
   std::vector<ViewStep> steps;
   bool copies = false;  // views are copies
@@ -42,12 +53,15 @@ struct FunctionalState final : RefCounted {
   static IntrusivePtr<FunctionalState> of_view(Tensor value, const Tensor& seen_as,
                                                const SymInt& start, const FunctionalState& source,
                                                ViewStep step, bool copies);
+  // That of another tensor which looks at the root as this one does.
+  IntrusivePtr<FunctionalState> copy() const;
   // The root's present value as this tensor looks at it.
   Tensor look() const;
-  // The values of the root with `part` where this tensor looks.
-  Tensor whole_with(Tensor part) const;
+  // Puts `part` where this tensor looks.
+  void write(Tensor part) const;
 
  private:
+  bool has_inverse() const;
   Tensor through_steps(Tensor part) const;
 };
 
@@ -71,6 +85,8 @@ class FunctionalCalls {
   virtual Tensor make(IntrusivePtr<FunctionalState> state, const Tensor* seen) = 0;
   // A tensor looks at its root in another way from now on.
   virtual void replace(const Tensor& t, IntrusivePtr<FunctionalState> state) = 0;
+  // Runs set_ on tensors of the program, if they have memory.
+  virtual void take_memory(dispatch::Operator&, Stack) {}
   // Whether no other tensor of the program looks at its root.
   virtual bool is_alone(const Tensor&, const FunctionalState&) { return false; }
   // Called where the value of a state is a new one.
@@ -86,11 +102,12 @@ class FunctionalCalls {
   virtual Tensor look_in_place(dispatch::Operator& op, dispatch::Operator& functional,
                                const Stack& program, const Stack& values) = 0;
   // Whether a view that gives its argument itself (detach) is left out.
-  virtual bool leaves_out_identities() const { return false; }
+  virtual bool leaves_out_identity(const dispatch::Operator&) const { return false; }
 
  private:
   void run_inplace(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
   void run_resize(dispatch::Operator& op, Stack& stack);
+  void run_set(dispatch::Operator& op, Stack& stack);
   void run_out(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
   void run_on_copies(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
   void run_view(dispatch::Operator& op, size_t position, Stack& stack);

@@ -33,7 +33,9 @@ void FunctionalMode::note(const Tensor& t, IntrusivePtr<FunctionalState> state) 
 }
 
 void FunctionalMode::add(const Tensor& tensor, Tensor value) {
-  note(tensor, FunctionalState::of_root(std::move(value)));
+  auto state = FunctionalState::of_root(std::move(value));
+  state->root->is_outside = true;
+  note(tensor, std::move(state));
 }
 
 bool FunctionalMode::is_written(const Tensor& tensor) {
@@ -126,6 +128,10 @@ Tensor FunctionalMode::look_in_place(Operator& op, Operator&, const Stack& progr
   Stack stack = program;
   run_fake(op, stack);
   return program[0].get<Tensor>();
+}
+
+bool FunctionalMode::leaves_out_identity(const Operator& op) const {
+  return !is_before_autograd && !(is_running && &op == &ops::alias);
 }
 
 void FunctionalMode::run(Operator& op, Stack& stack) {

@@ -37,6 +37,8 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   bool is_view(const Tensor& tensor) { return find(tensor)->is_view; }
   Tensor whole(const Tensor& tensor) { return find(tensor)->root->value; }
 
+  bool is_running = false;  // the program is: what was before it is none of its calls
+
   // Runs instead of the operator where it gives true, on tensors of the program.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
 
@@ -51,14 +53,16 @@ class TAEDA_API FunctionalMode final : public dispatch::Mode, private Functional
   FunctionalState* find(const Tensor& t) override;
   Tensor make(IntrusivePtr<FunctionalState> state, const Tensor* seen) override;
   void replace(const Tensor& t, IntrusivePtr<FunctionalState> state) override;
+  void take_memory(dispatch::Operator& op, Stack program) override { run_fake(op, program); }
   bool is_alone(const Tensor& t, const FunctionalState& state) override;
   std::vector<Tensor> looks(dispatch::Operator& op, const Stack& program, const Stack& values,
                             size_t position) override;
   SymInt start_of(const Tensor& t, const FunctionalState& state) override;
   Tensor look_in_place(dispatch::Operator& op, dispatch::Operator& functional, const Stack& program,
                        const Stack& values) override;
-  // Histories are told apart above: nothing below knows detach() from its argument.
-  bool leaves_out_identities() const override { return !is_before_autograd; }
+  // Histories are told apart above: nothing below knows detach() from its argument. The program's
+  // own alias() stays.
+  bool leaves_out_identity(const dispatch::Operator& op) const override;
 
  private:
   struct Known {

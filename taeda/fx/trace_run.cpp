@@ -176,6 +176,7 @@ std::optional<Retraced> TraceRun::run(Program program) {
       std::optional<dispatch::ActiveMode> watching;
       if (watcher) watching.emplace(*watcher);
       const RunningOrigins running(origins_);
+      if (functional_) functional_->is_running = true;
       append_leaves(program(inputs_), results);
     }
     origins_.leave_forward();

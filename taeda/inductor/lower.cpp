@@ -13,6 +13,7 @@
 #include "taeda/fx/fake.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/freeze.h"
+#include "taeda/inductor/numbers.h"
 #include "taeda/inductor/sizes.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_map.h"
@@ -60,13 +61,12 @@ const LoweringTable& lowering_table() {
 
 bool is_symbolic_number(const Value& v) { return v.is<SymInt>() || v.is<int64_t>(); }
 
-// The expression of a symbolic number that is no integer; null for other values.
-const Expr* float_of(const SymNode* node) {
+// A symbolic number that is a float; null for other values.
+const SymNode* float_of(const Value& v) {
+  const SymNode* node =
+      v.is<IntrusivePtr<SymNode>>() ? v.get<IntrusivePtr<SymNode>>().get() : nullptr;
   const fx::SymExprNode* number = node ? fx::SymExprNode::from(node) : nullptr;
-  return number && number->expr()->kind == SymKind::Float ? number->expr() : nullptr;
-}
-const Expr* float_of(const Value& v) {
-  return v.is<IntrusivePtr<SymNode>>() ? float_of(v.get<IntrusivePtr<SymNode>>().get()) : nullptr;
+  return number && number->expr()->kind == SymKind::Float ? node : nullptr;
 }
 
 // Nodes that results and effects depend on, and inputs.
@@ -104,6 +104,7 @@ class GraphLowering final : public Lowering {
   // ---- Lowering ----
   symbolic::ExprPool& pool() override { return *program_->pool; }
   const Expr* integer(const SymInt& value) override { return (*sizes_)(value); }
+  NumberFn number(const Scalar& value) override;
   const std::vector<Tensor>& results() override { return results_; }
   const Definition& of(const Tensor& t) override {
     const auto found = by_handle_.find(t.impl());
@@ -161,6 +162,8 @@ class GraphLowering final : public Lowering {
   void keep(int value) { program_->values[program_->values[value].root].is_kept = true; }
   Value shown(const Arg& arg);
   CallArgument call_argument(const Arg& arg);
+  // A number of the graph that a run computes.
+  const Expr* run_number(const Value& v);
   Tensor number_as_tensor(const SymInt& number);
   // The definition of an operand, which may be a symbolic number in the form of a tensor.
   const Definition& operand(const Tensor& t);
@@ -180,7 +183,7 @@ class GraphLowering final : public Lowering {
   std::unordered_map<const Node*, std::vector<int>> by_node_;
   std::unordered_map<const TensorImpl*, int> by_handle_;
   std::vector<Tensor> handles_;  // by value: a tensor without memory that lowerings see
-  std::unordered_map<const Expr*, int> floats_;  // values of inputs
+  std::unordered_map<const Expr*, int> floats_;  // values of inputs, by symbol
   std::vector<Tensor> results_;
   std::string node_name_;  // of the node that is lowered
   int last_draw_ = -1;     // the last call that draws random numbers
@@ -278,7 +281,7 @@ void GraphLowering::lower_node(const Node& node) {
   TAEDA_CHECK_TYPE(builtin, "the call of ", node.target().text(), " cannot be compiled");
   const Value val = node.val();
   // An expression of sizes, or a part of one.
-  if (is_symbolic_number(val) || val.is_none()) return;
+  if (is_symbolic_number(val) || float_of(val) || val.is_none()) return;
   const bool is_item = std::string_view(builtin->name) == "getitem" && node.args()[0].is_node() &&
                        node.args()[1].is_constant();
   TAEDA_CHECK_NOT_IMPLEMENTED(is_item, "the call of ", builtin->name, " in node ", node.name(),
@@ -299,17 +302,18 @@ void GraphLowering::lower_placeholder(const Node& node) {
     program_->inputs.push_back(input);
     return add_given(input.fake, node, Memory::Kind::Input, number);
   }
-  if (const Expr* number = float_of(val)) {
+  if (const SymNode* number = float_of(val)) {
     // Note [Numbers as inputs]: a float changes from run to run as the elements of a tensor do, so
     // it is one; kernels read it.
     input.is_float = true;
+    input.number = sizes_->float_input(*number);
     input.fake =
         empty_strided(SymIntList(), SymIntList(), DType::Double, {}, Device(DeviceType::CPU), {});
     input.value = static_cast<int>(program_->values.size());
     const int index = static_cast<int>(program_->inputs.size());
     program_->inputs.push_back(input);
     add_given(input.fake, node, Memory::Kind::Input, index);
-    floats_[number] = input.value;
+    floats_[input.number] = input.value;
     by_node_.erase(&node);
     return;
   }
@@ -381,9 +385,31 @@ Tensor GraphLowering::number_as_tensor(const SymInt& number) {
 const Definition& GraphLowering::operand(const Tensor& t) {
   const bool is_number = t.impl()->is_wrapped_number() && !by_handle_.count(t.impl());
   if (!is_number) return of(t);
-  if (const Expr* number = float_of(read_scalar(t).node()))
-    return *program_->values[floats_.at(number)].definition;
-  return of(number_as_tensor(SymInt(IntrusivePtr<SymNode>::share(read_scalar(t).node()))));
+  const Scalar value = read_scalar(t);
+  if (!is_floating(t.dtype()))
+    return of(number_as_tensor(SymInt(IntrusivePtr<SymNode>::share(value.node()))));
+  return make(DType::Double, {}, [number = number(value)](kernel::Emitter& e, const Place&) {
+    return number(e, kernel::Type::F64);
+  });
+}
+
+// Note [Computed numbers]
+Lowering::NumberFn GraphLowering::number(const Scalar& value) {
+  if (!value.is_symbolic())
+    return [value](kernel::Emitter& e, kernel::Type type) { return e.constant(value, type); };
+  const Expr* at = sizes_->in_kernels(*value.node());
+  std::unordered_map<const Expr*, const Definition*> inputs;
+  for (const Expr* symbol : symbolic::symbols_of(at)) {
+    if (at->kind != SymKind::Float || symbol->kind != SymKind::Float) continue;
+    const auto found = floats_.find(symbol);
+    TAEDA_CHECK_NOT_IMPLEMENTED(found != floats_.end(), "the number ", symbolic::text_of(symbol),
+                                " is no input of the graph");
+    inputs[symbol] = program_->values[found->second].definition;
+  }
+  return [at, inputs](kernel::Emitter& e, kernel::Type type) {
+    const auto input = [&](const Expr* symbol) { return e.read(*inputs.at(symbol), {}); };
+    return e.cast(emit_number(e, at, input), type);
+  };
 }
 
 void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
@@ -423,6 +449,12 @@ void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
 }
 
 // ---- calls ----
+const Expr* GraphLowering::run_number(const Value& v) {
+  if (const SymNode* number = float_of(v)) return sizes_->in_runs(*number);
+  if (v.is<double>()) return pool().constant(symbolic::ExprValue::of(v.get<double>()));
+  return integer(v.is<SymInt>() ? v.get<SymInt>() : SymInt(v.to_int()));
+}
+
 CallArgument GraphLowering::call_argument(const Arg& arg) {
   CallArgument made;
   if (const Node* node = arg.node()) {
@@ -431,8 +463,7 @@ CallArgument GraphLowering::call_argument(const Arg& arg) {
       made.tensor = found->second.at(0);
       keep(made.tensor);
     } else {
-      const Value val = node->val();
-      made.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
+      made.number = run_number(node->val());
     }
   } else if (arg.is_constant()) {
     made.constant = arg.constant();
@@ -472,8 +503,7 @@ struct KeptCall {
   std::vector<Tensor> inputs;
   std::vector<const Definition*> definitions;  // null for numbers
   std::vector<Scalar> scalars;
-  std::vector<const Expr*> numbers;       // of scalars that sizes tell; null for the others
-  std::vector<const Definition*> floats;  // of scalars that are inputs; null for the others
+  std::vector<Lowering::NumberFn> numbers;  // of scalars
 };
 
 void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
@@ -488,13 +518,7 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
   }
   for (const Scalar& s : call.scalars) {
     kept->scalars.push_back(s);
-    const Expr* number = s.is_symbolic() ? float_of(s.node()) : nullptr;
-    TAEDA_CHECK_NOT_IMPLEMENTED(!number || floats_.count(number), "the number ",
-                                symbolic::text_of(number), " is no input of the graph");
-    kept->floats.push_back(number ? program_->values[floats_.at(number)].definition : nullptr);
-    kept->numbers.push_back(s.is_symbolic() && !number
-                                ? integer(SymInt(IntrusivePtr<SymNode>::share(s.node())))
-                                : nullptr);
+    kept->numbers.push_back(number(s));
   }
   TAEDA_CHECK_NOT_IMPLEMENTED(call.body.has(lowered::type_in(call.common)), call.op.name,
                               " has no body for ", call.common);
@@ -514,12 +538,7 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
       const bool divides = i == kept->body->divisor && is_integral(kept->common, true);
       return divides ? e.divisor(e.cast(element(i), lowered::type_in(kept->common))) : element(i);
     };
-    const auto number = [&](int i) {
-      const kernel::Type type = lowered::type_in(kept->common);
-      if (kept->numbers[i]) return e.cast(e.index(kept->numbers[i]), type);
-      if (kept->floats[i]) return e.cast(e.read(*kept->floats[i], {}), type);
-      return e.constant(kept->scalars[i], type);
-    };
+    const auto number = [&](int i) { return kept->numbers[i](e, lowered::type_in(kept->common)); };
     return lowered::pointwise_value(e.graph(), again, input, number);
   });
 }
@@ -540,8 +559,7 @@ void GraphLowering::lower_output(const Node& node) {
       result.value = found->second.at(0);
       keep(result.value);
     } else if (from) {
-      const Value val = from->val();
-      result.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));
+      result.number = run_number(from->val());
     } else {
       TAEDA_CHECK_NOT_IMPLEMENTED(leaf.is_constant(), "results inside of results are not compiled");
       result.constant = leaf.constant();

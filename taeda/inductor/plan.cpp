@@ -129,13 +129,18 @@ void CompiledGraph::Parts::make_steps() {
   seconds.emplace_back("write", watch.lap());
 }
 
-// A number that is the symbol itself is preferred to one that it is a part of.
+// A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
+// strides and offsets, which may differ from those that were traced.
 void CompiledGraph::Parts::bind_symbols() {
   for (const Expr* symbol : program->symbols) {
     using Of = SymbolBinding::Of;
     std::optional<SymbolBinding> found;
     const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
       if (!number || (found && found->scale == 1 && found->offset == 0)) return;
+      if (number->kind == SymKind::Float) {
+        if (number == symbol) found = {input, of, 0, 1, 0};
+        return;
+      }
       const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
       if (form.form != symbol || form.scale <= 0) return;
       if (!found || number == symbol)
@@ -147,6 +152,10 @@ void CompiledGraph::Parts::bind_symbols() {
       if (input.value < 0) continue;
       const Geometry& g = program->values[input.value].geometry;
       for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
+    }
+    for (size_t i = 0; !found && i < program->inputs.size(); ++i) {
+      if (program->inputs[i].value < 0) continue;
+      const Geometry& g = program->values[program->inputs[i].value].geometry;
       for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
       look(g.offset, i, Of::Offset, 0);
     }

@@ -125,14 +125,14 @@ struct Program {
   struct Input {
     Tensor fake;                   // undefined for numbers
     int value = -1;                // of tensors
-    const Expr* number = nullptr;  // of integers
+    const Expr* number = nullptr;  // of integers and floats
     bool is_float = false;         // a number, which kernels read from memory
   };
   std::vector<Input> inputs;
   std::vector<Tensor> constants;
   struct Result {
     int value = -1;                // a tensor
-    const Expr* number = nullptr;  // an integer that sizes tell
+    const Expr* number = nullptr;  // one that sizes and numbers tell
     dispatch::Value constant;
   };
   std::vector<Result> results;

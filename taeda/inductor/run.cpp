@@ -5,6 +5,7 @@
 // allocates its arena and its outputs, and calls allocate what they return.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <exception>
 
@@ -193,6 +194,10 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (size_t s = 0; s < plan_.bindings.size(); ++s) {
     const SymbolBinding& binding = plan_.bindings[s];
+    if (program_.symbols[s]->kind == SymKind::Float) {
+      state_.symbols[s] = std::bit_cast<int64_t>(inputs[binding.input].to_double());
+      continue;
+    }
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
     state_.symbols[s] =
         (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
@@ -227,7 +232,9 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
 
 bool Run::has_unforeseen_zero() const {
   for (size_t s = 0; s < state_.symbols.size(); ++s)
-    if (state_.symbols[s] == 0 && program_.symbols[s]->range.lo > 0) return true;
+    if (state_.symbols[s] == 0 && program_.symbols[s]->kind != SymKind::Float &&
+        program_.symbols[s]->range.lo > 0)
+      return true;
   return false;
 }
 
@@ -275,7 +282,8 @@ Tensor Run::tensor_of(int index) {
 
 Value Run::argument(const CallArgument& given) {
   if (given.tensor >= 0) return tensor_of(given.tensor);
-  if (given.number) return plan_.call_numbers.at(given.number)(state_.symbols.data());
+  if (given.number)
+    return number_value(given.number, plan_.call_numbers.at(given.number)(state_.symbols.data()));
   if (!given.is_list) return given.constant;
   auto list = std::make_shared<Value::List>();
   for (const CallArgument& item : given.list) list->push_back(argument(item));
@@ -505,7 +513,7 @@ std::vector<Value> Run::results() {
     if (result.value >= 0)
       all.push_back(tensor_of(result.value));
     else if (result.number)
-      all.push_back(state_.layout->numbers[i]);
+      all.push_back(number_value(result.number, state_.layout->numbers[i]));
     else
       all.push_back(result.constant);
   }

@@ -23,7 +23,7 @@ TensorShape evaluate(const ShapePrograms& shape, const TensorValue& value, const
 
 Value number_argument(const CallArgument& given, const CompiledGraph::Parts& plan,
                       const int64_t* symbols) {
-  if (given.number) return plan.call_numbers.at(given.number)(symbols);
+  if (given.number) return number_value(given.number, plan.call_numbers.at(given.number)(symbols));
   if (!given.is_list) return given.constant;
   auto list = std::make_shared<Value::List>();
   for (const CallArgument& item : given.list) list->push_back(number_argument(item, plan, symbols));

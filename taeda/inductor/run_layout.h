@@ -1,6 +1,7 @@
 // Everything about a run that follows from the sizes of its inputs.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "taeda/dispatch/value.h"
@@ -8,6 +9,12 @@
 #include "taeda/inductor/memory.h"
 
 namespace taeda::inductor {
+
+// A number as programs compute it: a float is its bits.
+inline dispatch::Value number_value(const symbolic::Expr* number, int64_t value) {
+  return number->kind == SymKind::Float ? dispatch::Value(std::bit_cast<double>(value))
+                                        : dispatch::Value(value);
+}
 
 // All that a run looks at to make the tensor of a value.
 struct TensorShape {

@@ -11,6 +11,7 @@
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/compile.h"
+#include "taeda/inductor/numbers.h"
 #include "taeda/symbolic/polynomial.h"
 
 namespace taeda::inductor {
@@ -68,8 +69,9 @@ struct Segment {
 
 // A symbol that is known once a value is there.
 struct SymbolSource {
-  size_t slot;    // of the value
-  int dim;        // of a tensor's sizes; -1: the value itself
+  size_t slot;  // of the value
+  static constexpr int kItself = -1, kOffset = -2;
+  int dim;        // of a tensor's sizes; or the value itself, or the tensor's place in its storage
   size_t target;  // the slot that it gets
 };
 
@@ -108,12 +110,20 @@ class Cutter {
     const dispatch::Operator* op = node.target().op();
     if (op && op->has(dispatch::Tag::DataDependentOutput)) return true;
     const Value val = node.val();
-    if (is_number(val) && !is_integer(val)) return true;
+    if (is_number(val) && !is_integer(val) && !is_computed_float(node)) return true;
     if (val.is_none() && node.is_impure()) return true;
     Symbols mentioned;
     add_symbols(val, mentioned);
     return std::any_of(mentioned.begin(), mentioned.end(),
                        [&](const Expr* symbol) { return !known.count(symbol); });
+  }
+
+  // Note [Computed numbers]
+  static bool is_computed_float(const Node& node) {
+    const Value val = node.val();
+    if (!node.target().builtin() || !val.is<IntrusivePtr<SymNode>>()) return false;
+    const fx::SymExprNode* number = fx::SymExprNode::from(val.get<IntrusivePtr<SymNode>>().get());
+    return number && number->expr()->kind == SymKind::Float && is_computed(number->expr());
   }
 
   void cut() {
@@ -154,15 +164,22 @@ class Cutter {
     const Value val = node.val();
     const auto note = [&](const SymInt& v, int dim) {
       if (!v.is_symbolic()) return;
-      const fx::SymExprNode* number = fx::SymExprNode::from(v.node());
-      if (!number || !number->expr()->is_symbol() || symbol_slot_.count(number->expr())) return;
-      symbol_slot_[number->expr()] = num_slots_;
-      sources_.push_back({slot_of_.at(&node), dim, num_slots_++});
+      note_symbol(node, v.node(), dim);
     };
-    if (val.is<SymInt>()) note(val.get<SymInt>(), -1);
+    if (val.is<IntrusivePtr<SymNode>>())
+      note_symbol(node, val.get<IntrusivePtr<SymNode>>().get(), SymbolSource::kItself);
+    if (val.is<SymInt>()) note(val.get<SymInt>(), SymbolSource::kItself);
     if (!val.is<Tensor>() || !val.get<Tensor>().defined()) return;
     for (int64_t d = 0; d < val.get<Tensor>().dim(); ++d)
       note(val.get<Tensor>().sym_sizes()[static_cast<size_t>(d)], static_cast<int>(d));
+    note(val.get<Tensor>().impl()->sym_storage_offset(), SymbolSource::kOffset);
+  }
+
+  void note_symbol(const Node& node, const SymNode* value, int dim) {
+    const fx::SymExprNode* number = fx::SymExprNode::from(value);
+    if (!number || !number->expr()->is_symbol() || symbol_slot_.count(number->expr())) return;
+    symbol_slot_[number->expr()] = num_slots_;
+    sources_.push_back({slot_of_.at(&node), dim, num_slots_++});
   }
 
   // Nodes that others need from a part: tensors that leave it, and numbers that run apart.
@@ -171,7 +188,7 @@ class Cutter {
     const auto need = [&](const Node& node, size_t by) {
       const auto part = part_of_.find(&node);
       if (part == part_of_.end() || part->second == by) return;
-      const bool is_copied = is_integer(node.val()) && !members_[part->second].is_apart &&
+      const bool is_copied = is_number(node.val()) && !members_[part->second].is_apart &&
                              by < members_.size() && !members_[by].is_apart;
       if (is_copied || slot_of_.count(&node)) return;
       slot_of_[&node] = num_slots_++;
@@ -270,8 +287,10 @@ class Cutter {
     Value found;
     const auto look = [&](const SymInt& v) {
       if (!found.is_none() || !v.is_symbolic()) return;
-      if (const fx::SymExprNode* node = fx::SymExprNode::from(v.node()))
-        found = Value(SymInt(make_intrusive<fx::SymExprNode>(node->env_ptr(), symbol)));
+      const fx::SymExprNode* node = fx::SymExprNode::from(v.node());
+      if (!node) return;
+      IntrusivePtr<SymNode> number = make_intrusive<fx::SymExprNode>(node->env_ptr(), symbol);
+      found = symbol->kind == SymKind::Int ? Value(SymInt(number)) : Value(number);
     };
     for (const Node& node : graph) {
       const Value val = node.val();
@@ -281,6 +300,7 @@ class Cutter {
         if (!t.defined()) return;
         for (const SymInt& size : t.sym_sizes()) look(size);
         for (const SymInt& stride : t.sym_strides()) look(stride);
+        look(t.impl()->sym_storage_offset());
       });
     }
     return found;
@@ -351,8 +371,11 @@ class Cutter {
         const SymbolSource& source = sources[i];
         if (is_told[i] || !known.count(source.slot)) continue;
         const Value& v = slots[source.slot];
-        slots[source.target] =
-            source.dim < 0 ? Value(v.to_int()) : Value(v.get<Tensor>().size(source.dim));
+        slots[source.target] = source.dim >= 0 ? Value(v.get<Tensor>().size(source.dim))
+                               : source.dim == SymbolSource::kOffset
+                                   ? Value(v.get<Tensor>().storage_offset())
+                               : v.is<double>() ? v
+                                                : Value(v.to_int());
         is_told[i] = true;
       }
     };

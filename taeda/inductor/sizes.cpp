@@ -1,17 +1,49 @@
 // Translating expressions between pools.
 #include "taeda/inductor/sizes.h"
 
+#include <algorithm>
+
+#include "taeda/base/str.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 
 namespace taeda::inductor {
 
 using symbolic::Expr;
 
-const Expr* SizeExpressions::operator()(const SymInt& value) {
-  if (!value.is_symbolic()) return pool_.integer(value.expect_int());
-  const fx::SymExprNode* node = fx::SymExprNode::from(value.node());
+static const Expr* expr_of(const SymNode& value) {
+  const fx::SymExprNode* node = fx::SymExprNode::from(&value);
   TAEDA_CHECK(node, "a symbolic number that belongs to no shape environment cannot be compiled");
-  return translate(node->expr());
+  return node->expr();
+}
+
+const Expr* SizeExpressions::operator()(const SymInt& value) {
+  return value.is_symbolic() ? in_runs(*value.node()) : pool_.integer(value.expect_int());
+}
+
+const Expr* SizeExpressions::in_kernels(const SymNode& value) {
+  const Expr* made = translate(expr_of(value));
+  // An integer of floats is a parameter of kernels.
+  return made->kind == SymKind::Float ? made : with_floats(made);
+}
+
+const Expr* SizeExpressions::in_runs(const SymNode& value) {
+  return with_floats(translate(expr_of(value)));
+}
+
+const Expr* SizeExpressions::float_input(const SymNode& value) {
+  const Expr* e = expr_of(value);
+  std::optional<symbolic::ExprValue> hint;
+  if (e->has_hint) hint = e->value;
+  const std::string name = e->is_symbol() ? e->name : str("float", known_.size());
+  return known_[e] = pool_.symbol(name, SymKind::Float, {}, hint);
+}
+
+const Expr* SizeExpressions::with_floats(const Expr* made) {
+  for (const Expr* symbol : symbolic::symbols_of(made))
+    if (symbol->kind == SymKind::Float &&
+        std::find(symbols_.begin(), symbols_.end(), symbol) == symbols_.end())
+      symbols_.push_back(symbol);
+  return made;
 }
 
 const Expr* SizeExpressions::translate(const Expr* e) {
@@ -22,7 +54,7 @@ const Expr* SizeExpressions::translate(const Expr* e) {
     std::optional<symbolic::ExprValue> hint;
     if (e->has_hint) hint = e->value;
     made = pool_.symbol(e->name, e->kind, e->range, hint);
-    symbols_.push_back(made);
+    if (made->kind != SymKind::Float) symbols_.push_back(made);
   } else if (e->is_constant()) {
     made = pool_.constant(e->value);
   } else {

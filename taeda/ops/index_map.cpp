@@ -68,10 +68,15 @@ void filled(const Tensor& out, const Scalar& value) {
   Lowering& l = Lowering::current();
   // The element as the result's dtype holds it.
   const Type type = out.dtype() == DType::Bool ? Type::I64 : kernel::compute_type(out.dtype());
-  if (value.is_symbolic()) {
-    const Expr* number = l.integer(SymInt(IntrusivePtr<SymNode>::share(value.node())));
-    l.define(out,
-             [number, type](Emitter& e, const Place&) { return e.cast(e.index(number), type); });
+  if (value.is_symbolic() && out.dtype() == DType::Bool) {
+    l.define(out, [number = l.number(value), type](Emitter& e, const Place&) {
+      const SymMask is_set = number(e, Type::F64) != e.constant(0.0, Type::F64);
+      return where(is_set, e.constant(1, type), e.constant(0, type));
+    });
+  } else if (value.is_symbolic()) {
+    l.define(out, [number = l.number(value), type](Emitter& e, const Place&) {
+      return number(e, type);
+    });
   } else if (out.dtype() == DType::Bool) {
     l.define(out, [is_set = value.to_bool(), type](Emitter& e, const Place&) {
       return e.constant(Scalar(static_cast<int64_t>(is_set)), type);

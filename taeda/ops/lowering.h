@@ -36,6 +36,7 @@ class TAEDA_API Lowering {
   using Expr = symbolic::Expr;
   using ValueFn = std::function<kernel::Sym(kernel::Emitter&, const Place&)>;
   using ValuesFn = std::function<std::vector<kernel::Sym>(kernel::Emitter&, const Place&)>;
+  using NumberFn = std::function<kernel::Sym(kernel::Emitter&, kernel::Type)>;
 
   // The one that runs on this thread.
   static Lowering& current();
@@ -43,6 +44,8 @@ class TAEDA_API Lowering {
   virtual ~Lowering();
   virtual symbolic::ExprPool& pool() = 0;
   virtual const Expr* integer(const SymInt& value) = 0;
+  // A number of the call, symbolic or not, in a compute type.
+  virtual NumberFn number(const Scalar& value) = 0;
   // The results of the operator that is lowered; undefined ones were not asked for.
   virtual const std::vector<Tensor>& results() = 0;
   // What a tensor stands for.

@@ -32,7 +32,7 @@ Scalar limit_in(DType t, const Scalar& bound) {
                                             : is_floating(t) && !bound.is_complex();
   if (!is_kept) return bound;
   check_fits(bound, t);
-  if (!is_integral(t)) return bound;
+  if (!is_integral(t) || (bound.is_symbolic() && t == DType::Int64)) return bound;
   return visit_dtype(t, [&](auto tag) -> Scalar {
     using T = decltype(tag);
     if constexpr (std::is_same_v<T, uint64_t>)

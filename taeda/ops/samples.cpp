@@ -7,9 +7,10 @@
 // zero. v[1, -2], i[0, 2] and b[true] hold what they say, in the dtype under test, int64 and bool.
 // A suffix .T exchanges the last two dimensions, .conj and .neg set those flags of a view, .float32
 // and its like convert, whatever the dtype under test, .wide to the type that sums are held in:
-// float for 16-bit numbers. Beside them numbers, true, false, none, 'text', lists, dtypes (same,
-// real, complex, float32, ...), seed(7) for a generator, and the names of layouts, memory formats
-// and the device cpu.
+// float for 16-bit numbers. .gram is a matrix times its adjoint plus the identity, which is
+// positive definite, .tril the lower triangle. Beside them numbers, true, false, none, 'text',
+// lists, dtypes (same, real, complex, float32, ...), seed(7) for a generator, and the names of
+// layouts, memory formats and the device cpu.
 #include "taeda/ops/samples.h"
 
 #include <algorithm>
@@ -144,15 +145,23 @@ class Reader {
     }
     return found;
   }
+  static Tensor gram(const Tensor& t) {
+    if (is_integral(t.dtype(), true)) return gram(t.to(DType::Double)).to(t.dtype());
+    const Tensor product = t.matmul(t.conj().resolve_conj().transpose(-2, -1));
+    return product.add(taeda::eye(product.sym_size(-1), t.dtype()));
+  }
   Tensor viewed(Tensor t) {
     while (take('.')) {
       const std::string_view view = word();
       const std::optional<DType> other = dtype_by_name(view);
-      check(other || view == "T" || view == "conj" || view == "neg" || view == "wide",
-            "expected T, conj, neg, wide or a dtype");
+      check(other || view == "T" || view == "conj" || view == "neg" || view == "wide" ||
+                view == "gram" || view == "tril",
+            "expected T, conj, neg, wide, gram, tril or a dtype");
       t = other            ? t.to(*other)
           : view == "wide" ? t.to(is_reduced_float(t.dtype()) ? DType::Float : t.dtype())
           : view == "T"    ? t.transpose(-2, -1)
+          : view == "gram" ? gram(t)
+          : view == "tril" ? t.tril()
           : view == "conj" ? t.conj()
                            : t._neg_view();
     }

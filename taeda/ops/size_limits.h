@@ -3,6 +3,9 @@
 // Symbolic numbers take the plain way.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "taeda/core/symint.h"
 
 namespace taeda {
@@ -42,6 +45,16 @@ inline SymInt parts_of(const SymInt& whole, const SymInt& length) {
   if (are_plain(whole, length))
     return SymInt(whole.word() / length.word() + (whole.word() % length.word() != 0));
   return (whole + length - SymInt(1)) / length;
+}
+
+// The side of the square matrix that has a vector of this length on a diagonal.
+inline SymInt diagonal_side(const SymInt& length, int64_t offset) {
+  constexpr int64_t kFarthest = std::numeric_limits<int64_t>::max() / 4;
+  const int64_t far = std::clamp(offset, -kFarthest, kFarthest);
+  SymInt side = length + SymInt(far < 0 ? -far : far);
+  TAEDA_CHECK(far == offset, "Storage size calculation overflowed with sizes=[", side, ", ", side,
+              "] and more for offset ", offset);
+  return side;
 }
 
 }  // namespace taeda

@@ -15,9 +15,29 @@ void AdagradOptions::check() const {
   TAEDA_CHECK_VALUE(eps() >= 0, "Invalid epsilon value: ", eps());
 }
 
+Adagrad::Adagrad(std::vector<OptimizerParamGroup> groups, AdagradOptions defaults)
+    : StepwiseOptimizer(std::move(groups), std::move(defaults)) {
+  make_states();
+}
+
+Adagrad::Adagrad(std::vector<Tensor> params, AdagradOptions defaults)
+    : StepwiseOptimizer(std::move(params), std::move(defaults)) {
+  make_states();
+}
+
+void Adagrad::make_states() {
+  const NoGradGuard no_grad;
+  for (const OptimizerParamGroup& group : param_groups()) {
+    const auto& options = static_cast<const AdagradOptions&>(group.options());
+    for (const Tensor& parameter : group.params()) {
+      made_state(parameter).sum(taeda::full_like(parameter, options.initial_accumulator_value()));
+    }
+  }
+}
+
 void Adagrad::update(Tensor& parameter, const Tensor& grad, const AdagradOptions& options,
                      AdagradParamState& state) {
-  if (state.step() == 0) {
+  if (!state.sum().defined()) {  // of a group that came later
     state.sum(taeda::full_like(parameter, options.initial_accumulator_value()));
   }
   const auto before = static_cast<double>(state.step()++);

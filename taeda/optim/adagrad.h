@@ -39,11 +39,16 @@ class AdagradParamState : public OptimizerCloneableParamState<AdagradParamState>
 
 class TAEDA_API Adagrad : public StepwiseOptimizer<AdagradOptions, AdagradParamState> {
  public:
-  using StepwiseOptimizer::StepwiseOptimizer;
+  // States are made with the optimizer: their sums start at a value that options give.
+  explicit Adagrad(std::vector<OptimizerParamGroup> groups, AdagradOptions defaults = {});
+  explicit Adagrad(std::vector<Tensor> params, AdagradOptions defaults = {});
 
  protected:
   void update(Tensor& parameter, const Tensor& grad, const AdagradOptions& options,
               AdagradParamState& state) override;
+
+ private:
+  void make_states();
 };
 
 }  // namespace taeda::optim

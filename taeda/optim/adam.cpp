@@ -43,17 +43,24 @@ void check_adam(double lr, std::tuple<double, double> betas, double eps, double 
   TAEDA_CHECK_VALUE(weight_decay >= 0, "Invalid weight_decay value: ", weight_decay);
 }
 
+Tensor with_decay(Tensor& parameter, const Tensor& grad, double lr, double weight_decay,
+                  bool is_decoupled) {
+  if (weight_decay == 0) return grad;
+  if (!is_decoupled) return grad.add(parameter, weight_decay);
+  parameter.mul_(1 - lr * weight_decay);
+  return grad;
+}
+
 void Adam::update(Tensor& parameter, const Tensor& grad, const AdamOptions& options,
                   AdamParamState& state) {
-  const double decay = options.weight_decay();
-  move(parameter, decay != 0 ? grad.add(parameter, decay) : grad, options, state);
+  move(parameter, with_decay(parameter, grad, options.lr(), options.weight_decay(), false), options,
+       state);
 }
 
 void AdamW::update(Tensor& parameter, const Tensor& grad, const AdamWOptions& options,
                    AdamParamState& state) {
-  const double decay = options.weight_decay();
-  if (decay != 0) parameter.mul_(1 - options.lr() * decay);
-  move(parameter, grad, options, state);
+  move(parameter, with_decay(parameter, grad, options.lr(), options.weight_decay(), true), options,
+       state);
 }
 
 }  // namespace taeda::optim

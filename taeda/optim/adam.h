@@ -11,6 +11,11 @@ namespace taeda::optim {
 TAEDA_API void check_adam(double lr, std::tuple<double, double> betas, double eps,
                           double weight_decay);
 
+// The gradient with that of the penalty `weight_decay / 2 * parameter ** 2`; where decay is
+// decoupled, the parameter shrinks instead.
+Tensor with_decay(Tensor& parameter, const Tensor& grad, double lr, double weight_decay,
+                  bool is_decoupled);
+
 // What both take; they differ in how weights decay.
 template <class Derived>
 class AdamOptionsOf : public OptionsOf<Derived> {

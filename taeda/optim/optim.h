@@ -1,10 +1,22 @@
 // Optimizers and schedules in C++.
 #pragma once
 
+#include "taeda/optim/adadelta.h"
+#include "taeda/optim/adafactor.h"
 #include "taeda/optim/adagrad.h"
 #include "taeda/optim/adam.h"
+#include "taeda/optim/adamax.h"
+#include "taeda/optim/asgd.h"
 #include "taeda/optim/lbfgs.h"
-#include "taeda/optim/lr_scheduler.h"
+#include "taeda/optim/muon.h"
+#include "taeda/optim/nadam.h"
 #include "taeda/optim/optimizer.h"
+#include "taeda/optim/radam.h"
 #include "taeda/optim/rmsprop.h"
+#include "taeda/optim/rprop.h"
+#include "taeda/optim/schedulers/composed.h"
+#include "taeda/optim/schedulers/cosine.h"
+#include "taeda/optim/schedulers/cycle.h"
+#include "taeda/optim/schedulers/decay.h"
+#include "taeda/optim/schedulers/reduce_on_plateau.h"
 #include "taeda/optim/sgd.h"

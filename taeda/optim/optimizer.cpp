@@ -48,9 +48,19 @@ void Optimizer::add_param_group(OptimizerParamGroup group) {
     TAEDA_CHECK_VALUE(known.insert(parameter.impl()).second,
                       "some parameters appear in more than one parameter group");
   }
-  if (!group.has_options()) group.set_options(defaults_->clone());
+  if (group.has_options()) {
+    group.options().inherit(*defaults_);
+  } else {
+    group.set_options(defaults_->clone());
+  }
   group.options().check();
   groups_.push_back(std::move(group));
+}
+
+void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
+  TAEDA_CHECK(!groups_.empty(), "an optimizer without groups has none to add parameters to");
+  std::vector<Tensor>& held = groups_[0].params();
+  held.insert(held.end(), parameters.begin(), parameters.end());
 }
 
 std::vector<Tensor> Optimizer::parameters() const {

@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,6 +21,12 @@
 #include "taeda/serialization/archive.h"
 
 namespace taeda::optim {
+
+using NumberPair = std::tuple<double, double>;  // of betas and limits
+
+// Whether options, or states, have equal values in the fields that `each` names.
+template <class T>
+bool has_equal_fields(const T& a, const T& b);
 
 // What an optimizer remembers of a parameter.
 class TAEDA_API OptimizerParamState {
@@ -42,8 +50,13 @@ class TAEDA_API OptimizerOptions {
   // RuntimeError where a class has no learning rate.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
+  // Momentum, or the first beta; absent where a class has neither.
+  virtual std::optional<double> get_momentum() const { return std::nullopt; }
+  virtual void set_momentum(double) {}
   // Throws where a number is out of its range.
   virtual void check() const {}
+  // Takes over from the options of the optimizer what has the value that a class starts with.
+  virtual void inherit(const OptimizerOptions&) {}
 };
 
 template <class Derived>
@@ -54,13 +67,35 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   }
 };
 
-// Options with a learning rate.
+// Options with a learning rate, whose classes name their fields by `each(visitor)`:
+// visitor(name, field).
 template <class Derived>
 class OptionsOf : public OptimizerCloneableOptions<Derived> {
  public:
   explicit OptionsOf(double lr) : lr_(lr) {}
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
+  std::optional<double> get_momentum() const override {
+    const auto& self = static_cast<const Derived&>(*this);
+    if constexpr (requires { self.betas(); }) {
+      return std::get<0>(self.betas());
+    } else if constexpr (requires { self.momentum(); }) {
+      return self.momentum();
+    }
+    return std::nullopt;
+  }
+  void set_momentum(double value) override {
+    auto& self = static_cast<Derived&>(*this);
+    if constexpr (requires { self.betas(); }) {
+      self.betas({value, std::get<1>(self.betas())});
+    } else if constexpr (requires { self.momentum(); }) {
+      self.momentum(value);
+    }
+  }
+  void inherit(const OptimizerOptions& defaults) override;
+  void serialize(serialization::OutputArchive& archive) const;
+  void serialize(serialization::InputArchive& archive);
+  friend bool operator==(const Derived& a, const Derived& b) { return has_equal_fields(a, b); }
 
   Derived& lr(double value) {
     lr_ = value;
@@ -73,14 +108,17 @@ class OptionsOf : public OptimizerCloneableOptions<Derived> {
   double lr_;
 };
 
-// Parameters with options of their own, or with the optimizer's where none are given.
+// Parameters with options of their own, or with the optimizer's where none are given. Those of
+// its own that have the value which their class starts with are the optimizer's, too.
 class OptimizerParamGroup {
  public:
   OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}  // NOLINT
   OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
       : params_(std::move(params)), options_(std::move(options)) {}
   OptimizerParamGroup(const OptimizerParamGroup& other)
-      : params_(other.params_), options_(other.options_ ? other.options_->clone() : nullptr) {}
+      : params_(other.params_),
+        options_(other.options_ ? other.options_->clone() : nullptr),
+        initial_lr_(other.initial_lr_) {}
   OptimizerParamGroup(OptimizerParamGroup&&) = default;
 
   bool has_options() const { return options_ != nullptr; }
@@ -89,10 +127,14 @@ class OptimizerParamGroup {
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
+  // The rate that the first of the schedules found.
+  const std::optional<double>& initial_lr() const { return initial_lr_; }
+  void set_initial_lr(double rate) { initial_lr_ = rate; }
 
  private:
   std::vector<Tensor> params_;
   std::unique_ptr<OptimizerOptions> options_;
+  std::optional<double> initial_lr_;
 };
 
 class TAEDA_API Optimizer {
@@ -108,6 +150,8 @@ class TAEDA_API Optimizer {
   virtual ~Optimizer() = default;
 
   void add_param_group(OptimizerParamGroup group);
+  // To the first group.
+  void add_parameters(const std::vector<Tensor>& parameters);
   // One step; `closure` clears the gradients, computes the loss and calls backward.
   virtual Tensor step(LossClosure closure = nullptr) = 0;
   void zero_grad(bool set_to_none = true);

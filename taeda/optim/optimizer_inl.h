@@ -25,20 +25,35 @@ class FieldWriter {
   void operator()(const char* name, const Tensor& value) {
     if (value.defined()) archive_.write(name, dispatch::Value(value));
   }
-  void operator()(const char* name, const std::tuple<double, double>& value) {
-    using List = dispatch::Value::List;
-    archive_.write(name, dispatch::Value(
-                             std::make_shared<List>(List{std::get<0>(value), std::get<1>(value)})));
+  template <class... T>
+  void operator()(const char* name, const std::tuple<T...>& value) {
+    std::apply([&](const T&... item) { write_list(name, {boxed(item)...}); }, value);
+  }
+  void operator()(const char* name, const std::vector<double>& values) {
+    write_list(name, dispatch::Value::List(values.begin(), values.end()));
   }
   template <class T>
   void operator()(const char* name, const std::optional<T>& value) {
-    archive_.write(name, value ? dispatch::Value(*value) : dispatch::Value());
+    archive_.write(name, boxed(value));
   }
   void operator()(const char* name, const std::deque<Tensor>& items) {
     archive_.write(name, dispatch::Value(std::vector<Tensor>(items.begin(), items.end())));
   }
 
  private:
+  template <class T>
+  static dispatch::Value boxed(const T& value) {
+    return dispatch::Value(value);
+  }
+  template <class T>
+  static dispatch::Value boxed(const std::optional<T>& value) {
+    return value ? dispatch::Value(*value) : dispatch::Value();
+  }
+  void write_list(const char* name, dispatch::Value::List items) {
+    archive_.write(name,
+                   dispatch::Value(std::make_shared<dispatch::Value::List>(std::move(items))));
+  }
+
   serialization::OutputArchive& archive_;
 };
 
@@ -56,11 +71,17 @@ class FieldReader {
     value.reset();
     archive_.try_read(name, value, /*is_buffer=*/true);
   }
-  void operator()(const char* name, std::tuple<double, double>& value) {
+  template <class... T>
+  void operator()(const char* name, std::tuple<T...>& value) {
     const dispatch::Value::List items = list(name);
-    TAEDA_CHECK(items.size() == 2, "'", name, "' of the archive has ", items.size(),
-                " numbers, expected 2");
-    value = {items[0].to_double(), items[1].to_double()};
+    TAEDA_CHECK(items.size() == sizeof...(T), "'", name, "' of the archive has ", items.size(),
+                " numbers, expected ", sizeof...(T));
+    size_t i = 0;
+    std::apply([&](T&... item) { (unbox(items[i++], item), ...); }, value);
+  }
+  void operator()(const char* name, std::vector<double>& values) {
+    values.clear();
+    for (const dispatch::Value& item : list(name)) values.push_back(item.to_double());
   }
   template <class T>
   void operator()(const char* name, std::optional<T>& value) {
@@ -76,6 +97,10 @@ class FieldReader {
   }
 
  private:
+  static void unbox(const dispatch::Value& item, double& value) { value = item.to_double(); }
+  static void unbox(const dispatch::Value& item, std::optional<double>& value) {
+    value = item.is_none() ? std::nullopt : std::optional<double>(item.to_double());
+  }
   dispatch::Value::List list(const char* name) const {
     using List = std::shared_ptr<dispatch::Value::List>;
     dispatch::Value read;
@@ -87,6 +112,56 @@ class FieldReader {
 
   const serialization::InputArchive& archive_;
 };
+
+// The addresses of the fields, in their order.
+template <class T>
+std::vector<void*> field_addresses(T& value) {
+  std::vector<void*> addresses;
+  value.each([&](const char*, auto& field) { addresses.push_back(&field); });
+  return addresses;
+}
+
+template <class T>
+bool has_equal_fields(const T& a, const T& b) {
+  // Fields are named by one function for reading and writing.
+  const std::vector<void*> others = field_addresses(const_cast<T&>(b));
+  bool is_equal = true;
+  size_t i = 0;
+  const_cast<T&>(a).each([&]<class Field>(const char*, Field& field) {
+    const Field& other = *static_cast<const Field*>(others[i++]);
+    if constexpr (std::is_same_v<Field, Tensor>) {
+      is_equal &= field.defined() == other.defined() && (!field.defined() || field.equal(other));
+    } else {
+      is_equal &= field == other;
+    }
+  });
+  return is_equal;
+}
+
+template <class Derived>
+void OptionsOf<Derived>::inherit(const OptimizerOptions& defaults) {
+  const auto* given = dynamic_cast<const Derived*>(&defaults);
+  if (given == nullptr) return;
+  Derived fresh, copy = *given;
+  const std::vector<void*> starts = field_addresses(fresh), inherited = field_addresses(copy);
+  size_t i = 0;
+  static_cast<Derived&>(*this).each([&]<class Field>(const char*, Field& field) {
+    if (field == *static_cast<const Field*>(starts[i])) {
+      field = *static_cast<const Field*>(inherited[i]);
+    }
+    ++i;
+  });
+}
+
+template <class Derived>
+void OptionsOf<Derived>::serialize(serialization::OutputArchive& archive) const {
+  const_cast<Derived&>(static_cast<const Derived&>(*this)).each(FieldWriter(archive));
+}
+
+template <class Derived>
+void OptionsOf<Derived>::serialize(serialization::InputArchive& archive) {
+  static_cast<Derived&>(*this).each(FieldReader(archive));
+}
 
 // Note [Optimizers in archives]: the layout is that of PyTorch's C++. Parameters have numbers,
 // which stand for their addresses there; states lie below the numbers.

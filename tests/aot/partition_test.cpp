@@ -22,6 +22,16 @@ TEST(MinCut, CutsTheCheapestEdges) {
   cut.add_edge(2, 3, 7);
   cut.add_edge(1, 3, 1);
   EXPECT_EQ(cut.run(0, 3), (std::vector<bool>{true, true, false, false}));
+  EXPECT_TRUE(cut.is_cut());
+}
+
+TEST(MinCut, SaysWhereNoCutIsPossible) {
+  MinCut cut(3);
+  cut.add_edge(0, 1, MinCut::kUncut);
+  cut.add_edge(1, 2, MinCut::kUncut);
+  cut.add_edge(0, 2, 3);
+  cut.run(0, 2);
+  EXPECT_FALSE(cut.is_cut());
 }
 
 constexpr const char* kMlp =

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "taeda/base/error.h"
+#include "taeda/core/constant_sym_node.h"
 
 using namespace taeda;
 
@@ -48,6 +49,22 @@ TEST(SymInt, ArithmeticThatLeavesTheRangeThrows) {
   expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) - SymInt(-1)); });
   expect_not_representable([] { static_cast<void>(SymInt(kSmallest) - SymInt(1)); });
   expect_overflow([] { static_cast<void>(SymInt(INT64_MAX) * SymInt(2)); });
+}
+
+// Below the range that one word holds, an integer stands as a node.
+TEST(SymInt, LesserIntegersStandAsNodes) {
+  const SymInt least = ConstantSymNode::as_symint(INT64_MIN);
+  EXPECT_TRUE(least.is_symbolic());
+  EXPECT_EQ(least.expect_int(), INT64_MIN);
+  EXPECT_FALSE(ConstantSymNode::as_symint(kSmallest).is_symbolic());
+  EXPECT_TRUE(least < SymInt(0) && SymInt(-1) > least && least == least);
+  EXPECT_EQ((least + SymInt(5)).expect_int(), INT64_MIN + 5);
+  EXPECT_EQ((SymInt(-1) - least).expect_int(), INT64_MAX);
+  EXPECT_EQ((least / SymInt(2)).expect_int(), INT64_MIN / 2);
+  EXPECT_EQ(sym_max(least, least + SymInt(1)).expect_int(), INT64_MIN + 1);
+  EXPECT_EQ((least % SymInt(10)).expect_int(), 2);
+  expect_overflow([&] { least - SymInt(1); });
+  expect_overflow([&] { least / SymInt(-1); });
 }
 
 }  // namespace

@@ -35,6 +35,31 @@ TEST(Layers, FunctionsTakeOptions) {
   EXPECT_THROW(F::dropout(x, F::DropoutFuncOptions().p(2)), Error);
 }
 
+TEST(Layers, OfPythonThatPyTorchsCppLacks) {
+  const Tensor x = taeda::tensor({{3.0, 4.0}}, kDouble);
+  RMSNorm norm(RMSNormOptions({2}).eps(0));
+  norm->to(kDouble);
+  EXPECT_NEAR(norm(x)[0][0].item<double>(), 3 / std::sqrt(12.5), 1e-12);
+  EXPECT_EQ(printed(RMSNorm(std::vector<int64_t>{2})),
+            "taeda::nn::RMSNorm([2], elementwise_affine=true)");
+  EXPECT_EQ(values(CircularPad1d(1)(x)), (List{4, 3, 4, 3}));
+  EXPECT_EQ(values(ChannelShuffle(2)(taeda::arange(4).view({1, 4, 1, 1}))), (List{0, 2, 1, 3}));
+  const Tensor loss = GaussianNLLLoss()(x, x + 2, taeda::full({1, 2}, 4.0, kDouble));
+  EXPECT_NEAR(loss.item<double>(), 0.5 * (std::log(4.0) + 1), 1e-12);
+  EXPECT_NEAR(F::smooth_l1_loss(x, x + 2, kMean, 4.0).item<double>(), 0.5, 1e-12);
+  EXPECT_THROW(F::smooth_l1_loss(x, x, SmoothL1LossOptions().beta(1.0), 4.0), Error);
+  const Tensor dropped = Dropout1d(0.5)(taeda::ones({64, 3}));  // whole channels: rows of 3
+  EXPECT_EQ(dropped.sum(1).remainder(6).abs().max().item<double>(), 0);
+  EXPECT_LT(dropped.sum().item<double>(), 64 * 6);
+}
+
+TEST(Layers, ListsOfParametersGrowByOthers) {
+  ParameterList first(taeda::ones(1)), second(taeda::zeros(2), taeda::ones(3));
+  *first += *second;
+  EXPECT_EQ(first->size(), 3U);
+  EXPECT_EQ(first[2].numel(), 3);
+}
+
 TEST(Layers, RandomSlopesAreForTraining) {
   RReLU layer;
   const Tensor x = taeda::full({100}, -1.0);

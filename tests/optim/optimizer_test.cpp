@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <sstream>
+#include <typeinfo>
 
 #include "taeda/nn.h"
 #include "taeda/optim.h"
@@ -51,6 +53,7 @@ TEST(Optimizer, TheFirstStepOfAdamIsTheRate) {
 TEST(Optimizer, AdagradDividesByTheSum) {
   Tensor w = weight(1);
   Adagrad adagrad({w}, AdagradOptions(0.1).lr_decay(1).eps(0));
+  EXPECT_DOUBLE_EQ(adagrad.state_of(w)->sum().item<double>(), 0);
   give_gradient(w, 3);
   adagrad.step();
   EXPECT_NEAR(w.item<double>(), 0.9, 1e-12);
@@ -143,6 +146,39 @@ TEST(Optimizer, GroupsHaveOptionsOfTheirOwn) {
   EXPECT_DOUBLE_EQ(sgd.param_groups()[1].options().get_lr(), 0.05);
 }
 
+// Takes two steps, saves, loads into another optimizer and compares the third step.
+template <class Kind>
+void expect_goes_on() {
+  SCOPED_TRACE(typeid(Kind).name());
+  Tensor a = taeda::tensor({{1.0, -2.0}, {0.5, 3.0}}, kDouble).requires_grad_();
+  const auto step = [](Kind& optimizer, Tensor& parameter) {
+    parameter.mutable_grad() = parameter.detach() * 2 + 1;
+    optimizer.step();
+  };
+  Kind first({a});
+  step(first, a);
+  step(first, a);
+  std::stringstream file;
+  save(first, file);
+  Tensor b = a.detach().clone().requires_grad_();
+  Kind second({b});
+  load(second, file);
+  step(first, a);
+  step(second, b);
+  EXPECT_TRUE(taeda::equal(a, b)) << a << b;
+}
+
+TEST(Optimizer, GoesOnWhereItWasSaved) {
+  expect_goes_on<Adamax>();
+  expect_goes_on<NAdam>();
+  expect_goes_on<RAdam>();
+  expect_goes_on<Adadelta>();
+  expect_goes_on<Rprop>();
+  expect_goes_on<ASGD>();
+  expect_goes_on<Adafactor>();
+  expect_goes_on<Muon>();
+}
+
 TEST(Optimizer, ClosuresComputeTheLoss) {
   manual_seed(0);
   nn::Linear line(2, 1);
@@ -169,6 +205,16 @@ TEST(Optimizer, WrongOptionsAndParametersAreRefused) {
   EXPECT_THROW(SGD(std::vector<Tensor>{w, w}, SGDOptions(1)), Error);
   EXPECT_THROW(SGD({w * 2}, SGDOptions(1)), Error);
   EXPECT_THROW(SGD({Tensor()}, SGDOptions(1)), Error);
+  EXPECT_THROW(Adamax({w}, AdamaxOptions(-1)), Error);
+  EXPECT_THROW(NAdam({w}, NAdamOptions().momentum_decay(-1)), Error);
+  EXPECT_THROW(RAdam({w}, RAdamOptions().eps(-1)), Error);
+  EXPECT_THROW(Adadelta({w}, AdadeltaOptions().rho(1.5)), Error);
+  EXPECT_THROW(Rprop({w}, RpropOptions().etas({0.5, 0.9})), Error);
+  EXPECT_THROW(ASGD({w}, ASGDOptions().weight_decay(-1)), Error);
+  EXPECT_THROW(Adafactor({w}, AdafactorOptions().d(0.5)), Error);
+  EXPECT_THROW(Adafactor({w}, AdafactorOptions().eps({-1.0, 0.0})), Error);
+  EXPECT_THROW(Muon({w}), Error);  // no matrix
+  EXPECT_THROW(Muon({weight(1).view({1, 1}).detach()}, MuonOptions().adjust_lr_fn("x")), Error);
 }
 
 }  // namespace

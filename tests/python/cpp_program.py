@@ -5,21 +5,21 @@ import subprocess
 from taeda.utils import _extension_toolchain as toolchain
 
 
-def run_program(source, folder, *arguments, with_torch_names=False, environment=None):
+def run_program(source, folder, *arguments, with_torch_names=False, environment=None, headers=()):
     """What a program prints. Its includes are Taeda's own, or PyTorch's names for them too.
 
-    environment: all variables that it sees; None: those of this process.
+    environment: all variables that it sees; None: those of this process. headers: more folders.
     """
     (folder / "program.cpp").write_text(source)
-    headers = toolchain.header_folders()
+    folders = toolchain.header_folders()
     if not with_torch_names:
-        headers = [f for f in headers if not f.endswith("compat")]
+        folders = [f for f in folders if not f.endswith("compat")]
     package = toolchain.package_folder()
     command = [
         toolchain.cxx_compiler(),
         *toolchain.CXX_FLAGS,
         "-O0",
-        *(f"-I{folder}" for folder in headers),
+        *(f"-I{name}" for name in [*folders, *headers]),
         str(folder / "program.cpp"),
         f"-L{package}",
         "-ltaeda",

@@ -17,6 +17,10 @@ def cases(t):
     shape_rate = {"concentration": f(0.5, 3.0), "rate": f(1.5, 0.3)}
     two = {"concentration1": f(0.5, 3.0), "concentration0": f(1.5, 0.3)}
     value, counts = f(0.2, 0.7), f(0, 3)
+    matrix = t.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=t.float64)
+    matrices = t.stack([matrix, matrix * 3 + t.eye(2, dtype=t.float64)])
+    thin = t.tensor([[0.5], [-1.2]], dtype=t.float64)
+    correlated = t.tensor([[1.0, 0, 0], [0.6, 0.8, 0], [0, 0.6, 0.8]], dtype=t.float64)
     return [
         *((name, loc_scale, value) for name in ("Normal", "Cauchy", "Laplace", "LogNormal")),
         ("Gumbel", loc_scale, value),
@@ -55,6 +59,19 @@ def cases(t):
         ("Weibull", {"scale": f(0.5, 3.0), "concentration": f(1.5, 1.3)}, value),
         ("RelaxedBernoulli", {"temperature": f(0.5), "probs": f(0.2, 0.7)}, value),
         ("RelaxedOneHotCategorical", {"temperature": f(0.5), "probs": rows}, simplex),
+        ("MultivariateNormal", {"loc": pairs, "covariance_matrix": matrices}, pairs * 2),
+        ("MultivariateNormal", {"loc": f(0.5, 2), "precision_matrix": matrices}, pairs),
+        ("MultivariateNormal", {"loc": pairs, "scale_tril": matrix.tril()}, f(0.1, -0.7)),
+        ("LowRankMultivariateNormal", {"loc": pairs, "cov_factor": thin, "cov_diag": value}, pairs),
+        (
+            "LowRankMultivariateNormal",
+            {"loc": value, "cov_factor": matrices, "cov_diag": pairs},
+            value,
+        ),
+        ("Wishart", {"df": f(3.5, 4), "covariance_matrix": matrices}, matrix),
+        ("Wishart", {"df": f(2.5, 4), "precision_matrix": matrix}, matrices),
+        ("Wishart", {"df": f(7.5, 4), "scale_tril": matrix.tril()}, matrices),
+        ("LKJCholesky", {"dim": 3, "concentration": f(0.5, 2)}, correlated),
     ]
 
 
@@ -134,6 +151,8 @@ TRANSFORMS = {
     "Independent": ("IndependentTransform(TanhTransform(), 1)", [0.3, -1.2]),
     "Cat": ("CatTransform([ExpTransform(), TanhTransform()], -1, [1, 2])", [0.3, -1.2, 0.1]),
     "Stack": ("StackTransform([ExpTransform(), TanhTransform()], -1)", [0.3, -1.2]),
+    "LowerCholesky": ("LowerCholeskyTransform()", [[0.3, -1.2], [0.5, 2.0]]),
+    "PositiveDefinite": ("PositiveDefiniteTransform()", [[0.3, -1.2], [0.5, 2.0]]),
     "Cumulative": ("CumulativeDistributionTransform(Normal(0.5, 2.0))", [0.3, -1.2]),
 }
 CONSTRAINTS = {
@@ -163,7 +182,8 @@ def transformed(t):
             repr(transform),
             *(said(lambda p=p, made=transform: getattr(made, p)) for p in ("bijective", "sign")),
             *(repr(getattr(transform, p).event_dim) for p in ("domain", "codomain")),
-            *map(plain, (y, transform.inv(y), transform.log_abs_det_jacobian(x, y))),
+            *map(plain, (y, transform.inv(y))),
+            said(transform.log_abs_det_jacobian, x, y),
         ]
     x = t.tensor([0.3, -1.2, 0.5], dtype=t.float64)
     for name, source in CONSTRAINTS.items():

@@ -109,7 +109,7 @@ LOOSE = re.compile(
 )
 # Operators that are taken apart, and whose parts give another layout. Symbolic strides of a result
 # with several operands may be in another order than eager's as well.
-LAYOUT_OF_PARTS = re.compile(r"tri[lu]|index_add")
+LAYOUT_OF_PARTS = re.compile(r"index_add")
 
 
 def split_templates(text):

@@ -25,6 +25,8 @@ REFUSES_HALVES |= {"linalg_vander", "geqrf", "orgqr", "linalg_householder_produc
 REFUSES_HALVES |= {"qr", "linalg_qr", "linalg_solve_triangular", "linalg_lu_factor"}
 REFUSES_HALVES |= {"linalg_lu_factor_ex", "linalg_lu_solve", "_linalg_solve_ex"}
 REFUSES_HALVES |= {"linalg_solve_ex", "linalg_solve"}
+REFUSES_HALVES |= {"linalg_cholesky_ex", "linalg_cholesky", "cholesky", "cholesky_solve"}
+REFUSES_HALVES |= {"cholesky_inverse", "triangular_solve", "linalg_slogdet", "slogdet", "logdet"}
 FAMILIES_WITHOUT_HALVES = ("bessel", "error_functions", "polynomials")
 REFUSES_HALVES |= {
     key for key, r in record_calls.records().items() if r.family in FAMILIES_WITHOUT_HALVES

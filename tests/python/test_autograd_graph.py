@@ -205,9 +205,10 @@ class TestSavedTensorHooks:
         (first,) = t.autograd.grad(y, a, create_graph=True)
         assert first.item() == 4.0 and t.autograd.grad(first, a)[0].item() == 12.0
 
-    def test_save_on_cpu(self):
+    @pytest.mark.parametrize("pin_memory", [False, True])
+    def test_save_on_cpu(self, pin_memory):
         a = leaf(2)
-        with graph.save_on_cpu():
+        with graph.save_on_cpu(pin_memory):
             y = a * a
         y.sum().backward()
         assert a.grad.tolist() == [2.0, 2.0]

@@ -128,6 +128,22 @@ def test_losses_are_those_of_eager_runs(compiled, options):
     assert assert_trains_alike(compiled, **options) == 1
 
 
+def test_a_compiled_function_inside_of_checkpoint(compiled):
+    """Recomputation stops inside of the compiled function once it has what it needs."""
+
+    def body(x):
+        y = x.sin()
+        return (y * y.cos()).exp()
+
+    x, z = (t.randn(4, 8, requires_grad=True) for _ in range(2))
+    z.data.copy_(x)
+    function = compiled(body)
+    for _ in range(2):
+        checkpoint(function, x, use_reentrant=False).sum().backward()
+        body(z).sum().backward()
+        t.testing.assert_close(x.grad, z.grad)
+
+
 def test_sizes_of_batches_compile_twice(compiled):
     assert assert_trains_alike(compiled, sizes=(8, 5, 7, 3, 9, 8, 2, 6, 11)) == 2
 

@@ -1,159 +1,136 @@
-"""Programs for PyTorch that read data by torch::data have the losses of their Python twins."""
+"""Programs for PyTorch that read data by torch::data print the losses of their Python twins.
 
+The programs in `programs` have the shape of PyTorch's C++ examples. PYTORCH_EXAMPLES, where it is
+set, is a folder with a copy of github.com/pytorch/examples, whose mnist and dcgan are then compiled
+as they are.
+"""
+
+import os
 import pathlib
-import random
-import struct
 
 import pytest
 from cpp_program import run_program
+from cpp_twins import Classifier, Pair, write_digits
 
 import taeda as t
-from taeda import nn
-from taeda.nn import functional as F
 
 pytestmark = pytest.mark.slow
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
+EXAMPLES = os.environ.get("PYTORCH_EXAMPLES")
+needs_examples = pytest.mark.skipif(not EXAMPLES, reason="PYTORCH_EXAMPLES names no folder")
 
 
-def write_digits(folder, stem, count):
-    """Files of MNIST's form: the digit d is a bar at a place of its own, on noise."""
-    rng = random.Random(stem)
-    digits = [rng.randrange(10) for _ in range(count)]
-    pixels = bytearray()
-    for digit in digits:
-        image = bytearray(rng.randrange(40) for _ in range(28 * 28))
-        for row in range(4, 24):
-            start = 28 * row + 2 * digit + 2
-            image[start : start + 4] = bytes([240] * 4)
-        pixels += image
-    images = struct.pack(">4I", 2051, count, 28, 28) + pixels
-    (folder / f"{stem}-images-idx3-ubyte").write_bytes(images)
-    labels = struct.pack(">2I", 2049, count) + bytes(digits)
-    (folder / f"{stem}-labels-idx1-ubyte").write_bytes(labels)
+def digits(folder, train, test):
+    data = folder / "data"
+    data.mkdir()
+    write_digits(data, "train", train)
+    write_digits(data, "t10k", test)
+    return data
 
 
-def read_digits(folder, stem, mean, deviation):
-    def bytes_of(name):
-        return t.frombuffer(bytearray((folder / f"{stem}-{name}").read_bytes()), dtype=t.uint8)
-
-    images = bytes_of("images-idx3-ubyte")[16:].view(-1, 1, 28, 28).float().div_(255)
-    return images.sub(mean).div(deviation), bytes_of("labels-idx1-ubyte")[8:].long()
-
-
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("digits")
-    write_digits(folder, "train", 70)
-    write_digits(folder, "t10k", 40)
-    return folder
-
-
-def run(name, folder, digits):
+def run(name, folder, data):
     source = (PROGRAMS / name).read_text()
-    printed = run_program(source, folder, str(digits), with_torch_names=True)
-    return [float(number) for number in printed.split()]
+    return run_program(source, folder, str(data), with_torch_names=True).split()
 
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 4, 5)
-        self.conv2 = nn.Conv2d(4, 8, 5)
-        self.drop = nn.Dropout2d()
-        self.fc1 = nn.Linear(128, 16)
-        self.fc2 = nn.Linear(16, 10)
-
-    def forward(self, x):
-        x = F.relu(F.max_pool2d(self.conv1(x), 2))
-        x = F.relu(F.max_pool2d(self.drop(self.conv2(x)), 2))
-        x = F.relu(self.fc1(x.view(-1, 128)))
-        return F.log_softmax(self.fc2(F.dropout(x, training=self.training)), 1)
-
-
-def test_digits_have_equal_losses_in_both_languages(tmp_path, digits):
-    printed = run("torch_mnist.cpp", tmp_path, digits)
-    t.manual_seed(1)
-    net = Net()
-    images, labels = read_digits(digits, "train", 0.1307, 0.3081)
-    test_images, test_labels = read_digits(digits, "t10k", 0.1307, 0.3081)
-    t.randperm(40)  # what the test's loader draws when it is made
-    optimizer = t.optim.SGD(net.parameters(), 0.01, momentum=0.5)
+def test_digits_have_equal_losses_in_both_languages(tmp_path):
+    data = digits(tmp_path, 70, 40)
+    printed = run("torch_mnist.cpp", tmp_path, data)
+    twin = Classifier(data, channels=4, hidden=16, train_batch=16, test_batch=24)
     expected = []
     for _ in range(2):
-        net.train()
-        for x, y in zip(images.split(16), labels.split(16), strict=True):
-            optimizer.zero_grad()
-            loss = F.nll_loss(net(x), y)
-            loss.backward()
-            optimizer.step()
-            expected.append(loss.item())
-        t.randperm(40)  # and for its pass
-        net.eval()
-        with t.no_grad():
-            output = net(test_images)
-        expected.append(F.nll_loss(output, test_labels, reduction="sum").item() / 40)
-        expected.append((output.argmax(1) == test_labels).sum().item())
-    assert printed == pytest.approx(expected, rel=1e-4, abs=2e-6)
+        expected += [f"{loss:.6f}" for loss in twin.train()]
+        loss, hits = twin.test()
+        expected += [f"{loss:.6f}", str(hits)]
+    assert printed == expected
+    assert float(printed[-2]) < float(printed[0])
     state = t.serialization.load_archive(tmp_path / "model.pt")
-    assert t.allclose(state["fc2"]["weight"], net.fc2.weight, atol=1e-5)
+    assert t.equal(state["fc2"]["weight"], twin.net.fc2.weight)
 
 
-def generator():
-    def up(inputs, outputs, kernel, **options):
-        return nn.ConvTranspose2d(inputs, outputs, kernel, bias=False, **options)
-
-    wide = {"stride": 2, "padding": 1}
-    return nn.Sequential(
-        *(up(10, 16, 4), nn.BatchNorm2d(16), nn.ReLU()),
-        *(up(16, 8, 3, **wide), nn.BatchNorm2d(8), nn.ReLU()),
-        *(up(8, 4, 4, **wide), nn.BatchNorm2d(4), nn.ReLU()),
-        *(up(4, 1, 4, **wide), nn.Tanh()),
-    )
-
-
-def discriminator():
-    def down(inputs, outputs):
-        return nn.Conv2d(inputs, outputs, 4, stride=2, padding=1, bias=False)
-
-    return nn.Sequential(
-        *(down(1, 4), nn.LeakyReLU(0.2)),
-        *(down(4, 8), nn.BatchNorm2d(8), nn.LeakyReLU(0.2)),
-        *(down(8, 16), nn.BatchNorm2d(16), nn.LeakyReLU(0.2)),
-        *(nn.Conv2d(16, 1, 3, bias=False), nn.Sigmoid()),
-    )
-
-
-def test_a_pair_of_networks_has_equal_losses_in_both_languages(tmp_path, digits):
-    printed = run("torch_dcgan.cpp", tmp_path, digits)
-    t.manual_seed(1)
-    forge, judge = generator(), discriminator()
-    images, _ = read_digits(digits, "train", 0.5, 0.5)
-    t.randperm(70)
-    forge_adam = t.optim.Adam(forge.parameters(), 2e-3, betas=(0.5, 0.5))
-    judge_adam = t.optim.Adam(judge.parameters(), 2e-3, betas=(0.5, 0.5))
-    expected = []
-
-    def loss_of(batch, labels):
-        return F.binary_cross_entropy(judge(batch).reshape(labels.size()), labels)
-
-    for _ in range(2):
-        for indices in t.randperm(70).split(16):
-            judge.zero_grad()
-            count = indices.numel()
-            real = loss_of(images[indices], t.empty(count).uniform_(0.8, 1.0))
-            real.backward()
-            fakes = forge(t.randn(count, 10, 1, 1))
-            fake = loss_of(fakes.detach(), t.zeros(count))
-            fake.backward()
-            judge_adam.step()
-            forge.zero_grad()
-            fooled = loss_of(fakes, t.ones(count))
-            fooled.backward()
-            forge_adam.step()
-            expected += [(real + fake).item(), fooled.item()]
-    assert printed == pytest.approx(expected, rel=2e-3)
-    assert printed[:4] == pytest.approx(expected[:4], rel=1e-4)
+def test_a_pair_of_networks_has_equal_losses_in_both_languages(tmp_path):
+    data = digits(tmp_path, 70, 1)
+    printed = run("torch_dcgan.cpp", tmp_path, data)
+    twin = Pair(data, noise=10, channels=4, batch=16, rate=2e-3)
+    expected = [f"{loss:.6f}" for _ in range(2) for losses in twin.train() for loss in losses]
+    assert printed == expected
+    assert printed[0] != printed[-2]
     sample = t.serialization.load_archive(tmp_path / "sample-1.pt")
     assert {key: value.shape for key, value in sample.items()} == {"0": (2, 1, 28, 28)}
-    assert sample["0"].min() >= 0 and sample["0"].max() <= 1
+    twin.forge.eval()
+    assert t.equal(sample["0"], (twin.forge(t.ones(2, 10, 1, 1)) + 1.0) / 2.0)
+
+
+# What cpp/dcgan asks of the library that reads its command line.
+ARGPARSE = """
+#pragma once
+#include <cstdint>
+#include <ostream>
+#include <string>
+namespace argparse {
+struct Argument {
+  Argument& help(const char*) { return *this; }
+  template <class T> Argument& default_value(T) { return *this; }
+  template <char, class T> Argument& scan() { return *this; }
+};
+struct ArgumentParser {
+  explicit ArgumentParser(const char*) {}
+  Argument add_argument(const char*) { return {}; }
+  void parse_args(int argc, const char* const* argv) { value = argc > 2 ? argv[2] : "30"; }
+  template <class T> T get(const char*) const { return static_cast<T>(std::stoll(value)); }
+  std::string value;
+};
+inline std::ostream& operator<<(std::ostream& out, const ArgumentParser&) { return out; }
+}  // namespace argparse
+"""
+
+
+def run_example(name, folder, *arguments):
+    (folder / "argparse").mkdir()
+    (folder / "argparse/argparse.hpp").write_text(ARGPARSE)
+    source = pathlib.Path(EXAMPLES, f"cpp/{name}/{name}.cpp").read_text()
+    return run_program(source, folder, *arguments, with_torch_names=True, headers=[folder])
+
+
+# Layers that are arguments of one call are made in the order of the compiler.
+ORDER = """
+#include <iostream>
+struct Layer {
+  explicit Layer(int n) : place(n) { std::cout << n; }
+  int place;
+};
+template <class... T> int count(T&&... layers) { return (layers.place + ...); }
+int main() { return count(Layer(1), Layer(2)) - 3; }
+"""
+
+
+@needs_examples
+def test_the_example_of_digits_as_it_is(tmp_path):
+    data = digits(tmp_path, 700, 300)
+    printed = run_example("mnist", tmp_path)
+    twin = Classifier(data, channels=10, hidden=50, train_batch=64, test_batch=1000)
+    expected = "Training on CPU.\n"
+    for epoch in range(1, 11):
+        for i, loss in enumerate(twin.train()):
+            if i % 10 == 0:
+                seen = (i + 1) * min(64, 700 - 64 * i)
+                expected += f"\rTrain Epoch: {epoch} [{seen:5}/{700:5}] Loss: {loss:.4f}"
+        loss, hits = twin.test()
+        expected += f"\nTest set: Average loss: {loss:.4f} | Accuracy: {hits / 300:.3f}\n"
+    assert printed == expected.replace("\r", "\n")  # as texts are read
+
+
+@needs_examples
+def test_the_example_of_a_pair_as_it_is(tmp_path):
+    data = digits(tmp_path, 700, 1)
+    printed = run_example("dcgan", tmp_path, "--epochs", "2")
+    last_layer_first = run_program(ORDER, tmp_path) == "21"
+    twin = Pair(data, 100, channels=64, batch=64, rate=2e-4, last_layer_first=last_layer_first)
+    expected = "Traning with number of epochs: 2\n"
+    for epoch in range(1, 3):
+        for i, (judged, fooled) in enumerate(twin.train(), 1):
+            if i % 10 == 0:
+                expected += f"\r[{epoch:2}/ 2][{i:3}/ 11] "
+                expected += f"D_loss: {judged:.4f} | G_loss: {fooled:.4f}\n"
+    assert printed == expected.replace("\r", "\n") + "Training complete!\n"

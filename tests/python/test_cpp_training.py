@@ -144,6 +144,12 @@ def test_a_program_written_for_pytorch_trains_and_saves(tmp_path):
     )
 
 
+def test_every_name_of_pytorchs_interface_is_there(tmp_path):
+    source = (PROGRAMS / "torch_names.cpp").read_text()
+    assert source.count("using ::torch::") > 600
+    run_program(source, tmp_path, with_torch_names=True)
+
+
 def test_a_network_for_digits_written_for_pytorch(tmp_path):
     source = (PROGRAMS / "torch_digits.cpp").read_text()
     *printed, correct = run_program(source, tmp_path, with_torch_names=True).split()

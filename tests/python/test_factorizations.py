@@ -1,4 +1,4 @@
-"""QR, LU, triangular equations and the exponential: sizes beyond a block, layouts, edges, errors.
+"""Factors of matrices, equations and the exponential: sizes beyond a block, layouts, edges, errors.
 
 Samples, derivatives and PyTorch's values of small matrices are tests of the records.
 """

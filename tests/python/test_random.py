@@ -172,3 +172,17 @@ def test_dropout_gradient_is_its_mask():
 def test_errors(call, error, phrase):
     with pytest.raises(error, match=phrase):
         call()
+
+
+def test_integers_from_the_least_one():
+    """Bounds that a size cannot be; the range is larger than an int64."""
+    least, most = -(2**63), 2**63 - 1
+    t.manual_seed(0)
+    drawn = t.randint(least, most, (1000,))
+    assert (drawn < least // 2).any() and (drawn > most // 2).any()
+    assert t.randint(least, least + 1, (3,)).tolist() == [least] * 3
+    assert t.randint_like(drawn, least, least + 2).unique().tolist() == [least, least + 1]
+    with pytest.raises(RuntimeError, match="'from' to be less than 'to'"):
+        t.randint(least + 5, least, (3,))
+    with pytest.raises(RuntimeError):
+        t.empty(least)

@@ -96,3 +96,15 @@ class TestNumbersBesideHalves:
     def test_as_it_is(self, dtype, number, name):
         x, call = self.values(dtype), getattr(t, name)
         assert t.equal(call(x, number), call(x.to(t.float32), number).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.complex64, t.complex128])
+@pytest.mark.parametrize("weight", [t.float32, t.float64])
+def test_the_weight_of_lerp_may_be_a_scalar_of_another_dtype(dtype, weight):
+    """As a number among tensors; weights with dimensions must have the dtype."""
+    start, end = t.tensor([1.0, 2.0], dtype=dtype), t.tensor([3.0, 4.0], dtype=dtype)
+    found = t.lerp(start, end, t.tensor(0.5, dtype=weight))
+    assert found.dtype == dtype and found.tolist() == [2, 3]
+    other = t.float64 if dtype == t.float32 else t.float32
+    with pytest.raises(RuntimeError, match="for `weight` but got dtype"):
+        t.lerp(start, end, t.ones(2, dtype=other))

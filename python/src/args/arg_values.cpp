@@ -8,6 +8,7 @@
 #include "python/interop/types.h"
 #include "python/src/args/arg_match.h"
 #include "python/src/args/args.h"
+#include "taeda/core/constant_sym_node.h"
 
 namespace taeda::python {
 
@@ -156,11 +157,20 @@ int64_t Args::integer(int i, int64_t fallback) const {
 std::optional<int64_t> Args::opt_integer(int i) const {
   return has(i) ? std::optional(to_int64(values_[i])) : std::nullopt;
 }
+namespace {
+
+// Numbers, unlike sizes, may be any int64.
+SymInt to_any_symint(PyObject* o) {
+  return PyLong_CheckExact(o) ? ConstantSymNode::as_symint(to_int64(o)) : to_symint(o);
+}
+
+}  // namespace
+
 SymInt Args::symint(int i, SymInt fallback) const {
-  return has(i) ? to_symint(values_[i]) : fallback;
+  return has(i) ? to_any_symint(values_[i]) : fallback;
 }
 std::optional<SymInt> Args::opt_symint(int i) const {
-  return has(i) ? std::optional(to_symint(values_[i])) : std::nullopt;
+  return has(i) ? std::optional(to_any_symint(values_[i])) : std::nullopt;
 }
 double Args::number(int i, double fallback) const {
   return has(i) ? to_double(values_[i]) : fallback;

@@ -11,6 +11,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/aot/compiled_function.h"
+#include "taeda/fx/trace_run.h"
 
 namespace taeda::python {
 namespace {
@@ -22,8 +23,16 @@ struct FunctionObject {
   PyObject_HEAD std::shared_ptr<CompiledFunction> value;
 };
 
-PyTypeObject* function_type = nullptr;
+// A program that was traced and may be compiled.
+struct TracedObject {
+  PyObject_HEAD aot::TracedProgram value;
+};
 
+PyTypeObject *function_type = nullptr, *traced_type = nullptr;
+
+aot::TracedProgram& traced_of(PyObject* self) {
+  return reinterpret_cast<TracedObject*>(self)->value;
+}
 CompiledFunction& function_of(PyObject* self) {
   return *reinterpret_cast<FunctionObject*>(self)->value;
 }
@@ -91,10 +100,10 @@ aot::AotOptions read_options(PyObject* o) {
   options.forward = read_compiler(option(o, "forward"));
   options.backward = read_compiler(option(o, "backward"));
   options.inference = read_compiler(option(o, "inference"));
-  TAEDA_CHECK_TYPE(options.forward && options.backward, "forward and backward are compilers");
   options.cut = read_cut(option(o, "cut"));
   options.backward_scope = read_scope(option(o, "backward_scope"));
   options.on_changing_sizes = mark_changing_sizes;
+  options.keeps_writes = is_set(o, "keeps_writes");
   options.partition.recomputes = is_set(o, "recomputes");
   if (PyObject* budget = option(o, "memory_budget"))
     options.partition.memory_budget = read_memory_budget(budget);
@@ -108,20 +117,61 @@ aot::AotOptions read_options(PyObject* o) {
   return options;
 }
 
+PyObject* wrap_function(std::shared_ptr<CompiledFunction> made) {
+  Ref object(checked(function_type->tp_alloc(function_type, 0)));
+  new (&reinterpret_cast<FunctionObject*>(object.get())->value)
+      std::shared_ptr<CompiledFunction>(std::move(made));
+  return object.release();
+}
+
+aot::TracedProgram trace_program(PyObject* const* argv, const aot::AotOptions& options) {
+  const auto inputs = read_values(argv[1], "the inputs of a program are a list");
+  const auto program = [&](std::vector<Value> values) {
+    return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
+  };
+  return aot::trace(program, inputs, options);
+}
+
+void check_arguments(const char* name, PyObject* const* argv, Py_ssize_t nargs) {
+  TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]) && PyDict_Check(argv[2]), name,
+                   " takes a function, a list of inputs and a dict of options");
+}
+
+std::shared_ptr<CompiledFunction> compile_program(aot::TracedProgram program,
+                                                  const aot::AotOptions& options) {
+  TAEDA_CHECK_TYPE(options.forward && options.backward, "forward and backward are compilers");
+  return aot::compile(std::move(program), options);
+}
+
 // compile(program, inputs, options)
-PyObject* compile_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+PyObject* compile_ahead(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(nargs == 3 && PyCallable_Check(argv[0]) && PyDict_Check(argv[2]),
-                     "compile takes a function, a list of inputs and a dict of options");
-    const auto inputs = read_values(argv[1], "the inputs of a program are a list");
-    const auto program = [&](std::vector<Value> values) {
-      return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
-    };
-    auto made = aot::compile(program, inputs, read_options(argv[2]));
-    Ref object(checked(function_type->tp_alloc(function_type, 0)));
-    new (&reinterpret_cast<FunctionObject*>(object.get())->value)
-        std::shared_ptr<CompiledFunction>(std::move(made));
+    check_arguments("compile", argv, nargs);
+    const aot::AotOptions options = read_options(argv[2]);
+    return wrap_function(compile_program(trace_program(argv, options), options));
+  });
+}
+
+// trace(program, inputs, options)
+PyObject* trace_ahead(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    check_arguments("trace", argv, nargs);
+    aot::TracedProgram made = trace_program(argv, read_options(argv[2]));
+    Ref object(checked(traced_type->tp_alloc(traced_type, 0)));
+    new (&traced_of(object.get())) aot::TracedProgram(std::move(made));
     return object.release();
+  });
+}
+
+// compile_traced(traced, graph, options): `graph` is that of the trace, or what became of it
+PyObject* compile_traced(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs == 3 && Py_IS_TYPE(argv[0], traced_type) && is_fx_graph(argv[1]) &&
+                         PyDict_Check(argv[2]),
+                     "compile_traced takes a traced program, its graph and a dict of options");
+    aot::TracedProgram program = traced_of(argv[0]);
+    program.traced.graph = fx::clone(fx_graph_of(argv[1]));
+    return wrap_function(compile_program(std::move(program), read_options(argv[2])));
   });
 }
 
@@ -156,6 +206,50 @@ PyObject* get_report(PyObject* self, void*) {
     return parts ? wrap(parts->report) : Py_NewRef(Py_None);
   });
 }
+
+void dealloc_traced(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  traced_of(self).~TracedProgram();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* get_traced_graph(PyObject* self, void*) {
+  return guarded([&] { return wrap_graph(traced_of(self).traced.graph); });
+}
+PyObject* get_constants(PyObject* self, void*) {
+  return guarded([&] {
+    Ref dict(checked(PyDict_New()));
+    for (const auto& [name, tensor] : traced_of(self).traced.constants) {
+      const Ref value(checked(wrap(tensor)));
+      if (PyDict_SetItemString(dict.get(), name.c_str(), value.get()) < 0) throw_python_error();
+    }
+    return dict.release();
+  });
+}
+PyObject* get_written(PyObject* self, void*) {
+  return guarded([&] {
+    const std::vector<size_t>& written = traced_of(self).traced.written;
+    return wrap_list(std::vector<Value>(written.begin(), written.end()));
+  });
+}
+PyObject* has_gradients(PyObject* self, void*) {
+  return PyBool_FromLong(traced_of(self).differentiates);
+}
+
+PyGetSetDef traced_properties[] = {
+    {"graph", get_traced_graph, nullptr, "With gradients, if inputs have them.", nullptr},
+    {"constants", get_constants, nullptr, "Tensors that the graph reads, by name.", nullptr},
+    {"written", get_written, nullptr, "Numbers of the inputs that the program writes to.", nullptr},
+    {"has_gradients", has_gradients, nullptr, "Whether the graph is a joint one.", nullptr},
+    {},
+};
+
+PyType_Slot traced_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_traced)},
+                              {Py_tp_getset, traced_properties},
+                              {0, nullptr}};
+PyType_Spec traced_spec = {"taeda._C._aot.TracedProgram", sizeof(TracedObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, traced_slots};
 
 PyGetSetDef function_properties[] = {
     {"graph", get_graph, nullptr, "The traced graph: with gradients, if inputs have them.",
@@ -205,9 +299,24 @@ PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
   });
 }
 
+// note_origin(node): what the program that is being traced does from now on has its place there
+PyObject* note_origin(PyObject*, PyObject* node) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_fx_node(node), "note_origin takes a node");
+    fx::note_origin(fx_node_of(node));
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyMethodDef aot_functions[] = {
-    {"compile", as_function(compile_program), METH_FASTCALL,
+    {"compile", as_function(compile_ahead), METH_FASTCALL,
      "compile(program, inputs, options): a callable that takes the list of inputs."},
+    {"trace", as_function(trace_ahead), METH_FASTCALL,
+     "trace(program, inputs, options): the program as a graph that can be compiled."},
+    {"compile_traced", as_function(compile_traced), METH_FASTCALL,
+     "compile_traced(traced, graph, options): a callable that takes the list of inputs."},
+    {"note_origin", note_origin, METH_O,
+     "note_origin(node): what is traced from now on comes from this node."},
     {"partition", as_function(partition), METH_FASTCALL,
      "partition(joint, inputs, values, recomputes, budget, computed_again, computed_once): the "
      "forward and the backward graph."},
@@ -252,7 +361,8 @@ double read_memory_budget(PyObject* o) {
 
 bool init_aot(PyObject* module) {
   function_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&function_spec));
-  return function_type && PyModule_AddFunctions(module, aot_functions) == 0 &&
+  traced_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&traced_spec));
+  return function_type && traced_type && PyModule_AddFunctions(module, aot_functions) == 0 &&
          PyModule_AddObjectRef(module, "CompiledFunction",
                                reinterpret_cast<PyObject*>(function_type)) == 0;
 }

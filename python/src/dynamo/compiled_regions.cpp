@@ -9,6 +9,7 @@
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/forward.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/base/str.h"
 #include "taeda/core/generator.h"
 #include "taeda/dispatch/levels.h"
@@ -32,6 +33,12 @@ bool has_foreign_modes() {
 }
 
 namespace {
+
+// Whether a region that raised may be run again as it is written. Hooks of saved tensors have seen
+// a part of it, and an exception of theirs, such as the end of a recomputation, is no error of it.
+bool is_repeatable(const Entry& entry) {
+  return entry.is_transactional && !autograd::default_saved_tensor_hooks();
+}
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
@@ -101,15 +108,29 @@ namespace {
 // The random numbers of a region that is not done after all.
 class RandomStream {
  public:
-  explicit RandomStream(const Entry& entry) {
-    if (entry.is_transactional) state_ = default_cpu_generator().get_state();
+  RandomStream(const Entry& entry, const std::vector<PyObject*>& values) {
+    if (!entry.is_transactional) return;
+    state_ = default_cpu_generator().get_state();
+    for (const dynamo::Draw& draw : entry.draws) {
+      PyObject* generator = values[draw.generator];
+      if (!generators_.empty() && generators_.back().first.get() == generator) continue;
+      Ref state(PyObject_CallMethod(generator, "getstate", nullptr));
+      if (!state) PyErr_Clear();
+      if (state) generators_.emplace_back(Ref::share(generator), std::move(state));
+    }
   }
   void restore() const {
     if (state_) default_cpu_generator().set_state(*state_);
+    for (auto it = generators_.rbegin(); it != generators_.rend(); ++it) {
+      const auto& [generator, state] = *it;
+      const Ref done(PyObject_CallMethod(generator.get(), "setstate", "O", state.get()));
+      if (!done) PyErr_Clear();
+    }
   }
 
  private:
   std::optional<GeneratorImpl::State> state_;
+  std::vector<std::pair<Ref, Ref>> generators_;  // of Python, with their states
 };
 
 }  // namespace
@@ -129,6 +150,7 @@ class ActiveCapture final : public dynamo::Capturing {
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);
+    recorder_.begin_at(first_code_);
   }
   ~ActiveCapture() override {
     is_provisional = false;
@@ -354,9 +376,9 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
   if (const auto entry = region.find(slots.data(), values, held)) {
-    const RandomStream stream(*entry);
+    const RandomStream stream(*entry, values);
     if (entry->run(values, ending)) return RegionRun::Ran;
-    if (!entry->is_transactional) return RegionRun::Raised;
+    if (!is_repeatable(*entry)) return RegionRun::Raised;
     // Nothing of the region happened: the program raises its error itself.
     PyErr_Clear();
     stream.restore();
@@ -442,9 +464,9 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   if (const auto entry = found->second.find(&slots, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
-    const RandomStream stream(*entry);
+    const RandomStream stream(*entry, values);
     if (entry->run(values, ending)) return ending.value.release();
-    is_failed = !entry->is_transactional;
+    is_failed = !is_repeatable(*entry);
     is_native = !is_failed;
     if (is_native) {
       PyErr_Clear();

@@ -21,6 +21,7 @@
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/core/generator.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/entry.h"
@@ -195,6 +196,22 @@ PyObject* GraphRecorder::function_of(PyObject* callable) const {
 
 void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
   record(function, args, nullptr, result);
+}
+
+PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) {
+  const Natively natively(*this);
+  return PyObject_Call(callable, args, kwargs);
+}
+
+bool GraphRecorder::draws(PyObject* callable, PyObject* args) {
+  const GeneratorImpl::State before = default_cpu_generator().get_state();
+  const Ref result(call_natively(callable, args, nullptr));
+  const GeneratorImpl::State after = default_cpu_generator().get_state();
+  const bool is_other =
+      before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
+  if (is_other) default_cpu_generator().set_state(before);
+  if (!result) throw dynamo::Raised{};
+  return is_other;
 }
 
 // Values were asked of a tensor that has none: with those of the program the call does well.
@@ -528,29 +545,43 @@ Ref code_of(const Ref& frame) {
       reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.get()))));
 }
 
-// Where the program is, as a line of a traceback: the innermost frame outside of the package.
-std::string user_line() {
-  const auto object = [](PyFrameObject* frame) { return reinterpret_cast<PyObject*>(frame); };
-  Ref frame = Ref::share(object(PyEval_GetFrame()));
-  if (!frame) return "";
-  const std::string& package = package_folder();
-  const auto file_of = [](const Ref& code) {
-    return text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
-  };
-  Ref shown = Ref::share(frame.get());
-  Ref code = code_of(frame);
-  while (frame && std::strncmp(file_of(code_of(frame)), package.c_str(), package.size()) == 0)
-    frame = Ref(object(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
-  if (frame) {
-    code = code_of(frame);
-    shown = std::move(frame);
-  }
-  return str("  File \"", file_of(code), "\", line ",
-             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(shown.get())), ", in ",
-             text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_name));
+// A frame as a line of a traceback.
+std::string line_of(const Ref& frame, const Ref& code) {
+  const auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
+  return str("  File \"", text_or_empty(fields->co_filename), "\", line ",
+             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.get())), ", in ",
+             text_or_empty(fields->co_name));
 }
 
 }  // namespace
+
+// Where the program is, as lines of a traceback: the captured frames outside of the package, the
+// innermost last. Of a module of the package that is captured as a whole it is who called it.
+std::string GraphRecorder::user_lines() {
+  const auto object = [](PyFrameObject* frame) { return reinterpret_cast<PyObject*>(frame); };
+  const auto back_of = [&](const Ref& frame) {
+    return Ref(object(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.get()))));
+  };
+  // Once, when frames are in place: of a function that calls itself it is the first call.
+  if (!outermost_)
+    for (Ref frame = Ref::share(object(PyEval_GetFrame())); frame; frame = back_of(frame))
+      if (code_of(frame).get() == reinterpret_cast<PyObject*>(first_code_))
+        outermost_ = reinterpret_cast<PyFrameObject*>(frame.get());
+  const std::string& package = package_folder();
+  std::string lines, innermost;
+  bool is_captured = true;
+  Ref frame = Ref::share(object(PyEval_GetFrame()));
+  while (frame && (is_captured || lines.empty())) {
+    const Ref code = code_of(frame);
+    const char* file = text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    if (innermost.empty()) innermost = line_of(frame, code);
+    if (std::strncmp(file, package.c_str(), package.size()) != 0)
+      lines = line_of(frame, code) + (lines.empty() ? "" : "\n") + lines;
+    is_captured = is_captured && frame.get() != object(outermost_);
+    frame = back_of(frame);
+  }
+  return lines.empty() ? innermost : lines;
+}
 
 // Tensors of a result, alone or in lists and tuples; named results are tuples, too.
 static dispatch::Value results_of(PyObject* result) {
@@ -567,7 +598,7 @@ static dispatch::Value results_of(PyObject* result) {
 void GraphRecorder::record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result) {
   const Natively natively(*this);
   fx::Node& node = create(function, args, kwargs);
-  node.set_meta_value("stack_trace", dispatch::Value(user_line()));
+  node.set_meta_value("stack_trace", dispatch::Value(user_lines()));
   kept_.push_back(Ref::share(result));
   // Results that stood for something before stand for it still: writes in place.
   if (is_tensor(result)) {

@@ -56,13 +56,17 @@ class GraphRecorder final : public dynamo::Recorder {
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
                 Dynamic dynamic, PyObject* compile);
   ~GraphRecorder() override;
+  // The code of the outermost frame that is captured.
+  void begin_at(PyCodeObject* code) { first_code_ = code; }
 
   PyObject* import_tensor(PyObject* real, int source, const std::string& name) override;
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
+  PyObject* import_drawn(bool is_float, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;
   bool is_unbacked(PyObject* value) const override;
   int replays_writes(const std::vector<int>& sources) const override;
+  bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
@@ -76,6 +80,8 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
+  PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
+  bool draws(PyObject* callable, PyObject* args) override;
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
@@ -128,6 +134,7 @@ class GraphRecorder final : public dynamo::Recorder {
   Ref with_nodes_natively(PyObject* value);
   Ref node_of_fields(PyObject* value);
   std::string unique_name(const std::string& source);
+  std::string user_lines();
   void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
   fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
 
@@ -148,6 +155,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, int> output_of_;
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
+  PyCodeObject* first_code_ = nullptr;
+  PyFrameObject* outermost_ = nullptr;                // of that code; alive as long as its frame
   bool is_aside_ = false;                             // the mode, while it answers
   bool has_subclasses_ = false;                       // among the inputs
   std::unordered_set<const TensorImpl*> made_plain_;  // of objects of other classes

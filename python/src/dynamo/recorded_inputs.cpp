@@ -199,6 +199,18 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   return add_number(real, source, name, dispatch::Value(number), Ref(checked(wrap(number))));
 }
 
+PyObject* GraphRecorder::import_drawn(bool is_float, int source, const std::string& name) {
+  const Natively natively(*this);
+  const fx::Expr* symbol = env_->create_unbacked(is_float ? SymKind::Float : SymKind::Int);
+  Ref object(checked(wrap_number(env_, symbol)));
+  const auto& node = sym_node_of(object.get());
+  tracer_->add_input(unique_name(name),
+                     is_float ? dispatch::Value(node) : dispatch::Value(SymInt(node)));
+  inputs_.push_back(
+      {Tensor(), Ref::share(object.get()), Ref::share(object.get()), Ref(), source, 0});
+  return object.release();
+}
+
 // Inputs of a graph have names of their own.
 std::string GraphRecorder::unique_name(const std::string& source) {
   std::string name = node_name(source);

@@ -258,9 +258,13 @@ class Walk {
       return record(t, is_mask(t) ? t.dim() : 1);
     if (t.dtype() == DType::UInt8) warn_of_byte_mask();
     if (is_mask(t)) return add_bool(read_item(t).to_bool());
-    const SymInt i = read_item(t).to_int(), size = out_.view.sym_size(dim_);
-    TAEDA_CHECK_INDEX(i >= -size && i < size, "index ", i, " is out of bounds for dimension ",
-                      place_, " with size ", size);
+    const Scalar item = read_item(t);
+    // Of a number that only data tells the run finds out.
+    const SymInt i = item.is_symbolic() ? SymInt(IntrusivePtr<SymNode>::share(item.node()))
+                                        : SymInt(item.to_int());
+    const SymInt size = out_.view.sym_size(dim_);
+    TAEDA_CHECK_INDEX(i.is_symbolic() || (i >= -size && i < size), "index ", i,
+                      " is out of bounds for dimension ", place_, " with size ", size);
     out_.view = taeda::select(out_.view, dim_, i);
   }
   static Tensor tensor_from_index(PyObject* o) {

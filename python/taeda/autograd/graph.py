@@ -90,13 +90,21 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, tensors that operations save wait in the memory of the CPU."""
+    """Inside, tensors that operations save wait in the memory of the CPU.
+
+    pin_memory: in copies, which are pinned where the device that `device_type` names is there.
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         def pack(tensor):
             if not pin_memory:
                 return tensor.device, tensor.cpu()
-            return tensor.device, tensor.cpu().pin_memory()
+            copy = tensor.to("cpu", copy=True)
+            return tensor.device, copy.pin_memory() if module.is_available() else copy
+
+        import taeda
+
+        module = getattr(taeda, device_type, taeda.cuda)
 
         def unpack(packed):
             device, tensor = packed

@@ -20,6 +20,7 @@ from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "DATA_DEPENDENT",
+    "add_hook",
     "apply_function",
     "make_body",
     "make_exception",
@@ -125,6 +126,19 @@ def make_body(graph, bodies):
         if _do_the_same(graph, module.graph):
             return module
     return GraphModule(with_bodies(graph, bodies), graph)
+
+
+def add_hook(tensor, body, taken, place):
+    """register_hook of a function that was captured as a body, as a node of a graph.
+
+    The gradient is its argument `place`, or none where that is -1.
+    """
+
+    def hook(grad):
+        given = [grad if i == place else value for i, value in enumerate(taken)]
+        return next(iter(body(*given)), None)
+
+    tensor.register_hook(hook)
 
 
 def apply_function(function, *args):

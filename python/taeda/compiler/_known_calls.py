@@ -6,6 +6,9 @@ Python functions are entered. A call of anything else is a break.
 """
 
 import _abc
+import _bisect
+import _heapq
+import _random
 import builtins
 import cmath
 import collections
@@ -36,7 +39,7 @@ __all__ = [
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
-FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE = range(15, 20)
+FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -144,6 +147,7 @@ def _pure():
     for module in (math, cmath, operator, itertools):
         yield from _functions(module)
     yield vars(itertools.chain)["from_iterable"]
+    yield from (_bisect.bisect_left, _bisect.bisect_right)
     yield from (vars(str)["maketrans"], vars(bytes)["maketrans"])
     for kind in (re.Pattern, re.Match, type(taeda.float32)):
         for name, value in vars(kind).items():
@@ -195,6 +199,11 @@ def _pure():
 
 def _mutating():
     yield collections._count_elements
+    yield from (_bisect.insort_left, _bisect.insort_right)
+    yield from _functions(_heapq)
+    # Of generators that the captured program made; others are the recipe's to call.
+    for name in ("random", "getrandbits", "seed"):
+        yield vars(_random.Random)[name]
     for kind in vars(builtins).values():
         if isinstance(kind, type) and issubclass(kind, BaseException) and "__init__" in vars(kind):
             yield kind.__init__
@@ -270,6 +279,7 @@ def kinds():
     table[_C.Tensor.as_subclass] = SUBCLASS
     table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
     table[_C.Tensor.register_hook] = HOOK
+    table[_C.Tensor.data_ptr] = AFTERWARDS
     for lock in (threading.Lock, threading.RLock):
         kind = type(lock())
         table[kind.__enter__] = table[kind.__exit__] = LOCK

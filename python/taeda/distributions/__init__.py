@@ -25,10 +25,13 @@ from taeda.distributions.inverse_gamma import InverseGamma
 from taeda.distributions.kl import kl_divergence, register_kl
 from taeda.distributions.kumaraswamy import Kumaraswamy
 from taeda.distributions.laplace import Laplace
+from taeda.distributions.lkj_cholesky import LKJCholesky
 from taeda.distributions.log_normal import LogNormal
 from taeda.distributions.logistic_normal import LogisticNormal
+from taeda.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from taeda.distributions.mixture_same_family import MixtureSameFamily
 from taeda.distributions.multinomial import Multinomial
+from taeda.distributions.multivariate_normal import MultivariateNormal
 from taeda.distributions.negative_binomial import NegativeBinomial
 from taeda.distributions.normal import Normal
 from taeda.distributions.one_hot_categorical import (
@@ -45,6 +48,7 @@ from taeda.distributions.transforms import *
 from taeda.distributions.uniform import Uniform
 from taeda.distributions.von_mises import VonMises
 from taeda.distributions.weibull import Weibull
+from taeda.distributions.wishart import Wishart
 
 __all__ = [
     "Bernoulli",
@@ -68,11 +72,14 @@ __all__ = [
     "Independent",
     "InverseGamma",
     "Kumaraswamy",
+    "LKJCholesky",
     "Laplace",
     "LogNormal",
     "LogisticNormal",
+    "LowRankMultivariateNormal",
     "MixtureSameFamily",
     "Multinomial",
+    "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
     "OneHotCategorical",
@@ -86,6 +93,7 @@ __all__ = [
     "Uniform",
     "VonMises",
     "Weibull",
+    "Wishart",
     "biject_to",
     "kl_divergence",
     "register_kl",

@@ -90,6 +90,9 @@ transform_to.register(constraints.simplex, lambda constraint: transforms.Softmax
 transform_to.register(
     constraints.lower_cholesky, lambda constraint: transforms.LowerCholeskyTransform()
 )
+transform_to.register(
+    constraints.positive_definite, lambda constraint: transforms.PositiveDefiniteTransform()
+)
 
 
 def _register_containers(registry):

@@ -1,7 +1,7 @@
 """Sets of values that parameters and samples of distributions must lie in.
 
 A constraint checks a tensor: `check` is true where the last `event_dim` dimensions of a value lie
-in the set. Constraints that need decompositions of matrices (`positive_definite`) are missing.
+in the set.
 """
 
 import taeda
@@ -29,6 +29,7 @@ __all__ = [
     "nonnegative_integer",
     "one_hot",
     "positive",
+    "positive_definite",
     "positive_integer",
     "real",
     "real_vector",
@@ -308,6 +309,14 @@ class _Symmetric(_Square):
         return taeda.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1)
 
 
+class _PositiveDefinite(_Symmetric):
+    def check(self, value):
+        is_symmetric = super().check(value)
+        if not is_symmetric.all():
+            return is_symmetric
+        return taeda.linalg.cholesky_ex(value).info.eq(0)
+
+
 class _Joined(Constraint):
     """Several constraints, each on its part of a value along `dim`."""
 
@@ -388,5 +397,6 @@ lower_cholesky = _LowerCholesky()
 corr_cholesky = _CorrCholesky()
 square = _Square()
 symmetric = _Symmetric()
+positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack

@@ -25,6 +25,8 @@ from taeda.distributions.gumbel import Gumbel
 from taeda.distributions.half_normal import HalfNormal
 from taeda.distributions.independent import Independent
 from taeda.distributions.laplace import Laplace
+from taeda.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
+from taeda.distributions.multivariate_normal import MultivariateNormal
 from taeda.distributions.normal import Normal
 from taeda.distributions.one_hot_categorical import OneHotCategorical
 from taeda.distributions.pareto import Pareto
@@ -109,7 +111,8 @@ def _exp_family(p, q):
     slopes = taeda.autograd.grad(normalizer.sum(), ours, create_graph=True)
     result = q._log_normalizer(*q._natural_params) - normalizer
     for mine, other, slope in zip(ours, q._natural_params, slopes, strict=True):
-        result = result - _sum_rightmost((other - mine) * slope, len(q.event_shape))
+        term = (other - mine) * slope
+        result = result - _sum_rightmost(term, term.dim() - result.dim())
     return result
 
 
@@ -190,6 +193,22 @@ def _normal(p, q):
     spread = (p.scale / q.scale).pow(2)
     distance = ((p.loc - q.loc) / q.scale).pow(2)
     return 0.5 * (spread + distance - 1 - spread.log())
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _multivariate_normal(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot "
+            "be computed"
+        )
+    spread = sum(q._whitened_square(factor) for factor in p._covariance_factors())
+    distance = q._mahalanobis(q.loc - p.loc)
+    log_ratio = q._log_determinant - p._log_determinant
+    return 0.5 * (log_ratio + spread + distance - p.event_shape[0])
 
 
 @register_kl(HalfNormal, HalfNormal)

@@ -81,7 +81,12 @@ _PLACE = re.compile(r' *File "(.+)", line (\d+), in .+')
 
 
 def with_code(trace):
-    """A stack trace with the code of a last line that has none: captures keep places alone."""
-    found = _PLACE.fullmatch(trace.rpartition("\n")[2])
-    code = linecache.getline(found[1], int(found[2])).strip() if found else ""
-    return f"{trace}\n    {code}\n" if code else trace
+    """A stack trace with the code of its lines, where it has none: captures keep places alone."""
+    places = [_PLACE.fullmatch(line) for line in trace.split("\n")]
+    if not all(places):
+        return trace
+    codes = [linecache.getline(place[1], int(place[2])).strip() for place in places]
+    return "".join(
+        f"{place[0]}\n    {code}\n" if code else f"{place[0]}\n"
+        for place, code in zip(places, codes)
+    )

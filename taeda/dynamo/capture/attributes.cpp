@@ -100,7 +100,18 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
     return found.release();
   }
-  if (is_opaque(object)) throw Break{std::string("an attribute of ") + Py_TYPE(object)->tp_name};
+  if (is_opaque(object)) {
+    // A method is no more than its object; what it does is asked when it is called.
+    PyTypeObject* type = Py_TYPE(object);
+    PyObject* found = finds_plainly(type) ? _PyType_Lookup(type, name) : nullptr;
+    const bool is_method = found != nullptr &&
+                           (Py_IS_TYPE(found, &PyMethodDescr_Type) ||
+                            (PyFunction_Check(found) && is_python_generator(object))) &&
+                           find(object)->source >= 0;
+    if (!is_method) throw Break{std::string("an attribute of ") + type->tp_name};
+    check_class(type);
+    return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
+  }
   if (PyFunction_Check(object)) return function_attribute(object, name);
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     if (twin_of(object) != nullptr && is_named(name, "__class__"))
@@ -221,6 +232,10 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
     Owned getter(PyObject_GetAttrString(found, "fget"));
     return call_getter(getter.get(), object);
   }
+  if (cached_function_of(found) != nullptr) {
+    Owned cached(note_outside(found, source, /*is_opaque=*/true));
+    return object == nullptr ? cached.release() : need(PyMethod_New(found, object));
+  }
   const bool is_wrapped =
       Py_IS_TYPE(found, &PyStaticMethod_Type) || Py_IS_TYPE(found, &PyClassMethod_Type);
   if (is_wrapped) {
@@ -323,6 +338,11 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  // Of a fake tensor it takes element by element: one call is one break.
+  if (is_named(name, "tolist") && !recorder_.takes_numbers()) {
+    PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
+    return need(Py_TYPE(plain)->tp_descr_get(plain, object, nullptr));
+  }
   if (found != nullptr && recorder_.is_subclass(object)) {
     // What the program's class says.
     PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);

@@ -62,15 +62,6 @@ PyObject* descriptor_of(PyObject* method) {
                             : nullptr;
 }
 
-// The function that functools.lru_cache wraps: without a memory the program gets equal results.
-PyObject* cached_function_of(PyObject* callable) {
-  static PyObject* const type = imported("functools", "_lru_cache_wrapper");
-  if (reinterpret_cast<PyObject*>(Py_TYPE(callable)) != type) return nullptr;
-  Owned function(PyObject_GetAttrString(callable, "__wrapped__"));
-  if (!function) PyErr_Clear();
-  return function && PyFunction_Check(function.get()) ? function.get() : nullptr;
-}
-
 }  // namespace
 
 bool are_warnings_errors() {
@@ -102,19 +93,6 @@ bool is_method_wrapper(PyObject* callable) {
 
 const PyFunctionObject* fields_of(PyObject* function) {
   return reinterpret_cast<PyFunctionObject*>(function);
-}
-
-// __instancecheck__ of a class of classes that the program wrote; null for others. Borrowed.
-PyObject* own_instance_check(PyObject* type) {
-  if (!PyType_Check(type) || Py_TYPE(type) == &PyType_Type) return nullptr;
-  static PyObject* const name = PyUnicode_InternFromString("__instancecheck__");
-  PyObject* found = _PyType_Lookup(Py_TYPE(type), name);
-  if (found == nullptr || !PyFunction_Check(found)) return nullptr;
-  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(found), "__name__");
-  const char* text = module != nullptr ? PyUnicode_AsUTF8(module) : nullptr;
-  const std::string_view place(text != nullptr ? text : "");
-  const bool is_known = place.starts_with("taeda") || place == "abc" || place == "typing";
-  return is_known ? nullptr : found;
 }
 
 bool is_exception_class(PyObject* callable) {
@@ -298,6 +276,8 @@ std::vector<const void*> Capture::pending_writes() {
   std::sort(writes.begin(), writes.end());
   for (const auto& [place, written] : members_)
     writes.insert(writes.end(), {place.first, place.second, written.get()});
+  for (const Effect& effect : effects_) writes.push_back(effect.result.get());
+  if (!draws_.empty()) writes.push_back(reinterpret_cast<const void*>(draws_.size()));
   return writes;
 }
 
@@ -380,30 +360,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     }
     if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
       throw Break{"round of a symbol"};
-    if (callable == isinstance_ && count == 2 && recorder_.is_value(values[0])) {
-      if (PyObject* asked = own_instance_check(values[1])) {
-        check_class(Py_TYPE(values[1]));
-        Owned answer(call_nested(asked, {values[1], values[0]}));
-        return PyBool_FromLong(PyObject_IsTrue(answer.get()));
-      }
-      const int is_one = PyObject_IsSubclass(
-          reinterpret_cast<PyObject*>(recorder_.class_of(values[0])), values[1]);
-      need(is_one);
-      // FloatTensor and the like ask for the dtype.
-      if (is_one == 0 && recorder_.is_tensor_value(values[0]) && PyType_Check(values[1]) &&
-          Py_TYPE(values[1]) != &PyType_Type) {
-        const SessionScope natively(nullptr);
-        const int is_kind = PyObject_IsInstance(values[0], values[1]);
-        need(is_kind);
-        return PyBool_FromLong(is_kind);
-      }
-      return PyBool_FromLong(is_one);
-    }
-    if (callable == isinstance_ && count == 2 && is_opaque(values[0])) {
-      const int is_one =
-          PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(values[0])), values[1]);
-      need(is_one);
-      return PyBool_FromLong(is_one);
+    if (callable == isinstance_ && count == 2) {
+      if (PyObject* answer = call_isinstance(values[0], values[1])) return answer;
     }
     // The truth of a number that only data tells is another such value.
     if (callable == reinterpret_cast<PyObject*>(&PyBool_Type) && count == 1 &&
@@ -498,6 +456,12 @@ PyObject* Capture::call_class(const Call& call) {
   auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
   const CallKind kind = recorder_.kind_of(call.callable);
   if (kind == CallKind::Operator) return call_operator(call);
+  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
+  if (call.callable == reinterpret_cast<PyObject*>(&_PyWeakref_RefType))
+    return make_reference(call);
+  if (is_python_generator_class(type)) return make_generator(call);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, del_name) != nullptr)
+    throw Break{"an object of class " + name_of(call.callable) + ", which has __del__"};
   if (kind == CallKind::Pure || is_exception_class(call.callable))
     return call_native(call, CallKind::Pure);
   const auto is_constant = [](PyObject* value) { return is_immutable(value); };
@@ -579,6 +543,7 @@ PyObject* Capture::locals_of(State& state) {
 }
 
 PyObject* Capture::call(State& state, Call call) {
+  if (PyObject* drawn = call_draw(call)) return drawn;
   if (PyMethod_Check(call.callable)) {
     PyObject* method = call.callable;
     call.values.insert(call.values.begin(), PyMethod_GET_SELF(method));
@@ -590,8 +555,8 @@ PyObject* Capture::call(State& state, Call call) {
   PyObject* substitute = recorder_.substitute_of(call.callable);
   if (substitute != nullptr && !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
     return need(PyObject_Vectorcall(substitute, call.values.data(), call.positional, call.names));
-  PyObject* inner = recorder_.function_of(call.callable);
-  if (PyObject* function = inner != nullptr ? inner : cached_function_of(call.callable)) {
+  if (PyObject* cached = cached_function_of(call.callable)) return call_cached(call, cached);
+  if (PyObject* function = recorder_.function_of(call.callable)) {
     if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
     call.callable = function;
     return this->call(state, std::move(call));
@@ -636,6 +601,7 @@ PyObject* Capture::call(State& state, Call call) {
   if (PyObject* own = method_substitute_of(call))
     return need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names));
   if (PyObject* result = call_builtin(call, is_known); is_known) return need(result);
+  if (PyObject* chosen = call_single_dispatch(call)) return chosen;
   if (PyFunction_Check(call.callable)) {
     switch (recorder_.kind_of(call.callable)) {
       case CallKind::Operator: return call_operator(call);
@@ -690,6 +656,11 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::FunctionMode: return call_function_mode(call);
     case CallKind::Subclass: return call_subclass(call);
     case CallKind::Hook: return call_hook(call);
+    case CallKind::Afterwards:
+      if (call.values.size() != 1 || call.names != nullptr ||
+          !recorder_.is_tensor_value(call.values[0]))
+        break;
+      return add_effect(call);
     case CallKind::RequiresGrad: {
       // What is so already stays so; leaves of the graph's own are a break.
       const bool is_known = call.values.size() <= 2 && !call.values.empty() &&

@@ -45,6 +45,14 @@ bool is_plain_instance(PyTypeObject* type);
 bool is_immutable(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
+// random.Random
+bool is_python_generator(PyObject* object);
+bool is_python_generator_class(PyTypeObject* type);
+// The function that functools.lru_cache wraps; null for other callables. Borrowed.
+PyObject* cached_function_of(PyObject* callable);
+// Whether the program may notice that the object ends: a class with __del__, or weak references
+// with something to call.
+bool has_end(PyObject* object);
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -53,6 +61,8 @@ PyTypeObject* defaultdict_type();
 Owned keys_of(PyObject* dict);
 // Dicts that are read key by key.
 bool is_lazy_dict(PyObject* object);
+// Keys that stand for themselves, in guards too.
+bool is_known_key(PyObject* key);
 
 class Capture final : public Capturing {
  public:
@@ -188,6 +198,23 @@ class Capture final : public Capturing {
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
+  PyObject* add_hook_body(const Call& call);
+  PyObject* add_effect(const Call& call);
+  PyObject* make_unknown();
+  PyObject* call_single_dispatch(const Call& call);
+  PyObject* call_cached(const Call& call, PyObject* function);
+  // ---- classes (class_checks.cpp) ----
+  PyObject* call_isinstance(PyObject* object, PyObject* classes);
+  bool has_protocol(PyObject* object, PyObject* protocol);
+  // ---- random numbers of Python (python_random.cpp) ----
+  // Null for other calls.
+  PyObject* call_draw(const Call& call);
+  PyObject* make_generator(const Call& call);
+  // ---- weak references and ends of objects (ends.cpp) ----
+  PyObject* make_reference(const Call& call);
+  void check_end(const State& state, PyObject* const* variable);
+  void check_end_of(const State& state, PyObject* const* variable);
+  void check_ends_of(const State& state);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
@@ -287,11 +314,19 @@ class Capture final : public Capturing {
     PyObject* callable;
     std::vector<Owned> constants;
   };
-  std::vector<Deferred> deferred_;    // calls for their effect, in their order
+  std::vector<Deferred> deferred_;  // calls for their effect, in their order
+  // Calls of the captured program that are made behind the graph.
+  struct Effect {
+    PyObject* callable;
+    std::vector<Owned> parts;
+    Owned result;  // stands for what the call gives
+  };
+  std::vector<Effect> effects_;
   std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
+  std::vector<Draw> draws_;              // in their order; `held_` keeps what they name
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

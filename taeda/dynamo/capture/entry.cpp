@@ -65,8 +65,9 @@ void Modes::restore() const {
 std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
   std::vector<dispatch::Value> values;
   for (PyObject* input : inputs)
-    values.push_back(python::is_tensor(input) ? dispatch::Value(python::tensor_of(input))
-                                              : dispatch::Value());
+    values.push_back(input != nullptr && python::is_tensor(input)
+                         ? dispatch::Value(python::tensor_of(input))
+                         : dispatch::Value());
   std::vector<std::vector<size_t>> found;
   for (const fx::SharedMemory& memory : fx::find_shared_memories(values))
     found.push_back(memory.inputs);
@@ -115,7 +116,9 @@ bool Entry::fits(PyObject* const* const* slots, std::vector<PyObject*>& values,
 }
 
 bool Entry::has_needed(const std::vector<PyObject*>& values) const {
-  const auto is_there = [&](int64_t source) { return values[source] != nullptr; };
+  const auto is_there = [&](int64_t source) {
+    return values[source] != nullptr || guards.sources[source].step == Step::Drawn;
+  };
   return std::all_of(inputs.begin(), inputs.end(), is_there) &&
          std::all_of(actions.begin(), actions.end(), [&](const Action& action) {
            return action.kind != Action::Kind::Path || is_there(action.number);
@@ -291,6 +294,7 @@ class HeldMany {
 
 void Entry::note_needed() {
   needed = inputs;
+  for (const Draw& draw : draws) needed.push_back(draw.generator);
   for (const Action& action : actions)
     if (action.kind == Action::Kind::Path) needed.push_back(static_cast<int>(action.number));
   for (const FrameRecipe& frame : frames)
@@ -300,9 +304,20 @@ void Entry::note_needed() {
   needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
 }
 
-bool Entry::run(const std::vector<PyObject*>& borrowed, Ending& ending) const {
+bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
-  const HeldMany held(needed, borrowed);
+  const HeldMany held(needed, found);
+  std::vector<PyObject*> with_draws;
+  std::vector<Owned> drawn;
+  if (!draws.empty()) with_draws = found;
+  for (const Draw& draw : draws) {
+    Owned method(PyObject_GetAttr(found[draw.generator], draw.name));
+    Owned& value =
+        drawn.emplace_back(method ? PyObject_CallObject(method.get(), draw.args) : nullptr);
+    if (!value) return false;
+    if (draw.source >= 0) with_draws[draw.source] = value.get();
+  }
+  const std::vector<PyObject*>& borrowed = draws.empty() ? found : with_draws;
   Owned outputs;
   if (compiled) {
     std::vector<PyObject*> arguments;

@@ -54,6 +54,15 @@ struct Action {
   int64_t number = 0;
 };
 
+// A call of a generator of Python's random numbers, before the compiled function. The graph has
+// what it gives as an input.
+struct Draw {
+  int generator = -1;        // the source of a random.Random
+  PyObject* name = nullptr;  // of the method; kept by the entry
+  PyObject* args = nullptr;  // a tuple of constants
+  int source = -1;           // of the result; -1: it is called for its effect
+};
+
 struct FrameRecipe {
   int function = -1;  // a step
   PyCodeObject* code = nullptr;
@@ -101,6 +110,7 @@ struct Entry {
   Modes modes_after;  // and at its end
   Owned compiled;
   std::vector<int> inputs;  // sources
+  std::vector<Draw> draws;
   std::vector<Action> actions;
   std::vector<Owned> kept;
   int result = -1;  // a step; -1: frames go on

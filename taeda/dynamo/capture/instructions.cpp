@@ -291,13 +291,19 @@ void Capture::end_at_raised(std::string reason) {
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
+  static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
   Frame& frame = frame_of(state);
   // Values on the stack at the region's beginning.
   const auto locals = static_cast<size_t>(state.code->object->co_nlocalsplus);
   for (size_t i = locals; i < frame.is_unread.size() && state.slots + i < state.top; ++i)
-    if (frame.is_unread[i]) Py_XDECREF(read_slot(state, static_cast<int>(i)));
+    if (frame.is_unread[i]) {
+      // Whatever takes it from the stack may be its end.
+      if (state.slots[i] != nullptr && has_end(state.slots[i]))
+        throw Break{"an object with an end on the stack"};
+      Py_XDECREF(read_slot(state, static_cast<int>(i)));
+    }
   if (frame.is_unread.size() > locals) frame.is_unread.resize(locals);
   if (way.handler != nullptr) return (this->*way.handler)(state, at.argument);
   if (at.handler == nullptr) throw Break{"instruction " + std::string(opcodes()[at.opcode].name)};
@@ -309,6 +315,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
@@ -378,6 +385,7 @@ Flow Capture::load_fast_load_fast(State& state, int argument) {
 }
 
 Flow Capture::store_fast(State& state, int argument) {
+  if (state.slots[argument] != state.peek(1)) check_end_of(state, state.slots + argument);
   Frame& frame = frame_of(state);
   if (static_cast<size_t>(argument) < frame.is_unread.size()) frame.is_unread[argument] = false;
   PyObject* old = state.slots[argument];
@@ -399,6 +407,7 @@ Flow Capture::store_fast_store_fast(State& state, int argument) {
 
 Flow Capture::delete_fast(State& state, int argument) {
   if (Owned value{read_slot(state, argument)}; !value) return raise_unbound(state, argument);
+  check_end_of(state, state.slots + argument);
   Py_CLEAR(state.slots[argument]);
   return Flow::Next;
 }
@@ -675,8 +684,9 @@ Flow Capture::contains(State& state, int argument) {
 void Capture::check_distinct(PyObject* a, PyObject* b) {
   const Outside* one = find(a);
   const Outside* other = find(b);
-  if (a != b && one != nullptr && other != nullptr && Py_TYPE(a) == Py_TYPE(b))
-    check_pair(Check::Kind::Distinct, one->source, other->source);
+  if (a == b || one == nullptr || other == nullptr || Py_TYPE(a) != Py_TYPE(b)) return;
+  if (one->source < 0 || other->source < 0) throw Break{"the identity of what only a run knows"};
+  check_pair(Check::Kind::Distinct, one->source, other->source);
 }
 
 Flow Capture::is_op(State& state, int argument) {

@@ -57,6 +57,10 @@ class Recipes {
         steps_ = steps;
       }
     }
+    entry_.draws = capture_.draws_;
+    for (const Draw& draw : entry_.draws)
+      for (PyObject* part : {draw.name, draw.args}) entry_.kept.emplace_back(Py_NewRef(part));
+    for (const Capture::Effect& effect : capture_.effects_) value(effect.result.get());
     entry_.warns = !capture_.deferred_.empty();
     for (const Capture::Deferred& told : capture_.deferred_) {
       Action call{.kind = Kind::Call, .object = told.callable};
@@ -129,7 +133,8 @@ class Recipes {
   int make(PyObject* object) {
     using Kind = Action::Kind;
     const Capture::Outside* outside = capture_.find(object);
-    if (outside != nullptr) return note(object, path(outside->source));
+    if (outside != nullptr && outside->source >= 0) return note(object, path(outside->source));
+    if (outside != nullptr) return effect(object);
     if (capture_.recorder_.is_value(object)) return output(object);
     if (PyLong_CheckExact(object) && capture_.is_address(object))
       throw Abandoned{"the address of an object of the capture"};
@@ -269,6 +274,17 @@ class Recipes {
     return note(object, add({.kind = Action::Kind::Call, .parts = {of, named}, .object = getattr}));
   }
 
+  // What a call behind the graph gives.
+  int effect(PyObject* object) {
+    for (const Capture::Effect& effect : capture_.effects_) {
+      if (effect.result.get() != object) continue;
+      Action call{.kind = Action::Kind::Call, .object = effect.callable};
+      for (const Owned& part : effect.parts) call.parts.push_back(value(part.get()));
+      return note(object, add(std::move(call)));
+    }
+    throw Abandoned{"a handle that is the graph's lives on behind a break"};
+  }
+
   int function(PyObject* object) {
     auto* fields = reinterpret_cast<PyFunctionObject*>(object);
     const auto part = [&](PyObject* field) { return value(field == nullptr ? Py_None : field); };
@@ -342,6 +358,21 @@ class Recipes {
       return made;
     }
     if (PyExceptionInstance_Check(object)) return exception(object);
+    if (is_python_generator(object)) {
+      const SessionScope natively(nullptr);
+      Owned state(need(PyObject_CallMethod(object, "getstate", nullptr)));
+      const int made =
+          note(object, add({.kind = Kind::Call, .object = reinterpret_cast<PyObject*>(type)}));
+      const int part = constant(state.get());
+      add({.kind = Kind::SetState, .target = made, .parts = {part}});
+      return made;
+    }
+    if (PyWeakref_CheckRefExact(object)) {
+      const int of = value(PyWeakref_GET_OBJECT(object));
+      return note(
+          object,
+          add({.kind = Kind::Call, .parts = {of}, .object = reinterpret_cast<PyObject*>(type)}));
+    }
     if (is_partial(object)) {
       Owned func(need(PyObject_GetAttrString(object, "func")));
       Owned args(need(PyObject_GetAttrString(object, "args")));

@@ -33,6 +33,7 @@ enum class CallKind : uint8_t {
   RequiresGrad,  // Tensor.requires_grad_
   Hook,          // Tensor.register_hook
   SetsOwnMode,   // of captures: no node of the graph
+  Afterwards,  // of a tensor: its result, which nothing but a run knows, is asked behind the graph
 };
 
 // What a thread asks before it calls an operator.
@@ -50,11 +51,15 @@ class Recorder {
   virtual PyObject* import_tensor(PyObject* real, int source, const std::string& name) = 0;
   // The same for a number; null where it is a constant of the graph.
   virtual PyObject* import_number(PyObject* real, int source, const std::string& name) = 0;
+  // A number that is drawn before the graph runs: an input of which nothing is known.
+  virtual PyObject* import_drawn(bool is_float, int source, const std::string& name) = 0;
   // A tensor or a symbolic number of the graph.
   virtual bool is_value(PyObject* object) const = 0;
   virtual bool is_tensor_value(PyObject* object) const = 0;
   // A number that only data tells, or a tensor of such a size.
   virtual bool is_unbacked(PyObject* value) const = 0;
+  // Whether such numbers may be values of the graph.
+  virtual bool takes_numbers() const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
@@ -81,6 +86,10 @@ class Recorder {
   // A call that sets a mode, in the graph's order, and its result, by which later calls may name
   // it.
   virtual void note(PyObject* function, PyObject* args, PyObject* result) = 0;
+  // Calls something as the program does without a capture. A new reference, or null with an error.
+  virtual PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) = 0;
+  // Whether such a call draws random numbers; they are put back.
+  virtual bool draws(PyObject* callable, PyObject* args) = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
   // Why a call that C made broke; empty where none did.

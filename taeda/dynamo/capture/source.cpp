@@ -79,6 +79,10 @@ int Sources::pinned(PyObject* object, std::string name) {
   return add({.step = Step::Pinned, .key = object}, std::move(name));
 }
 
+int Sources::drawn(int index) {
+  return add({.step = Step::Drawn, .index = index}, "random_value_" + std::to_string(index));
+}
+
 // Equal keys of a dict are one path, whatever objects they are.
 int Sources::of(Step step, int parent, int index, PyObject* key) {
   const bool is_text = key != nullptr && (PyUnicode_CheckExact(key) || PyLong_CheckExact(key));
@@ -94,6 +98,7 @@ std::string Sources::text(int id) const {
   const auto parent = [&] { return text(source.parent); };
   switch (source.step) {
     case Step::Local:
+    case Step::Drawn:
     case Step::Pinned: return names_[id];
     case Step::InstanceDict: return parent() + ".__dict__";
     case Step::Item: {

@@ -33,6 +33,7 @@ enum class Step : uint8_t {
   Referent,        // of a weak reference
   Viewed,          // the mapping of a types.MappingProxyType
   Handled,         // the exception that the thread handles
+  Drawn,           // what Python's generator `index` of the region gives: a run draws it
 };
 
 struct Source {
@@ -48,6 +49,7 @@ class Sources {
  public:
   int local(int frame, int slot, PyObject* name);
   int pinned(PyObject* object, std::string name);
+  int drawn(int index);
   int of(Step step, int parent, int index = 0, PyObject* key = nullptr);
 
   const Source& operator[](int id) const { return all_[id]; }

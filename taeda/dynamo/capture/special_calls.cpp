@@ -119,17 +119,42 @@ PyObject* Capture::call_function_mode(const Call& call) {
   return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
+// Stands for what only a run knows; whatever asks something of it is a break.
+PyObject* Capture::make_unknown() {
+  static char unknown;
+  Owned made(need(PyCapsule_New(&unknown, nullptr, nullptr)));
+  keep(made.get());
+  outside_[made.get()].is_opaque = true;
+  return made.release();
+}
+
+// A call that is made behind the graph.
+PyObject* Capture::add_effect(const Call& call) {
+  ++writes_;
+  Effect& added = effects_.emplace_back();
+  added.callable = call.callable;
+  for (PyObject* value : call.values) added.parts.emplace_back(Py_NewRef(value));
+  added.result = Owned(make_unknown());
+  return Py_NewRef(added.result.get());
+}
+
 // Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once
-// for the sake of guards on what it reads.
+// for the sake of guards on what it reads. Of a tensor of the program, a call behind the graph.
 PyObject* Capture::call_hook(const Call& call) {
-  int source = -1;
   const auto& values = call.values;
   const bool is_known = values.size() == 2 && call.names == nullptr &&
-                        recorder_.is_tensor_value(values[0]) && PyFunction_Check(values[1]) &&
-                        recorder_.real_of(values[0], &source) == nullptr &&
-                        recorder_.requires_grad(values[0]);
+                        recorder_.is_tensor_value(values[0]) && !is_opaque(values[1]);
   if (!is_known) throw Break{"call of " + name_of(call.callable)};
-  if (holds_values(values[1])) throw Break{"a hook that holds values of the captured program"};
+  // An error, which is the program's.
+  if (!recorder_.requires_grad(values[0]))
+    return need(PyObject_Vectorcall(call.callable, values.data(), 2, nullptr));
+  int source = -1;
+  if (recorder_.real_of(values[0], &source) != nullptr) {
+    if (holds_values(values[1]) || !PyFunction_Check(values[1]))
+      throw Break{"a hook of the program's tensor that holds values of the captured program"};
+    return add_effect(call);
+  }
+  if (!PyFunction_Check(values[1]) || holds_values(values[1])) return add_hook_body(call);
   static PyObject* const ones_like = imported("taeda", "ones_like");
   const std::vector<const void*> writes = pending_writes();
   Owned tensor(need(PyTuple_Pack(1, values[0])));
@@ -141,11 +166,38 @@ PyObject* Capture::call_hook(const Call& call) {
   if (is_broken_) return result.release();
   if (pending_writes() != writes)
     throw Abandoned{"a hook that writes to the program", Abandoned::kHere};
-  if (!is_closed) throw Break{"a hook that reads tensors of the program"};
+  if (!is_closed) return add_hook_body(call);
   recorder_.record_call(call.callable, tuple_of(call).get(), Py_None);
-  // The handle is the graph's own.
-  static char handle;
-  return need(PyCapsule_New(&handle, nullptr, nullptr));
+  return make_unknown();  // the handle is the graph's own
+}
+
+// A hook that takes more than the gradient: a graph of its own, with what it takes beside it.
+PyObject* Capture::add_hook_body(const Call& call) {
+  static PyObject* const ones_like = imported("taeda", "ones_like");
+  static PyObject* const add_hook = imported("taeda.compiler._capture", "add_hook");
+  const size_t before = recorder_.mark();
+  Owned tensor(need(PyTuple_Pack(1, call.values[0])));
+  Owned gradient(need(recorder_.call(ones_like, tensor.get(), nullptr)));
+  Owned args(need(PyTuple_Pack(1, gradient.get())));
+  Owned none(need(PyDict_New()));
+  for (const Owned* part : {&tensor, &gradient, &args, &none}) keep(part->get());
+  const Call body_call{call.callable, {call.values[1], args.get(), none.get()}, 3, nullptr};
+  Owned body(call_body(body_call));
+  if (is_broken_) return body.release();
+  PyObject* taken = PyTuple_GET_ITEM(body.get(), 1);
+  Py_ssize_t place = -1;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(taken); ++i)
+    if (PyList_GET_ITEM(taken, i) == gradient.get()) place = i;
+  // The gradient is the hook's argument, and none of the graph's values.
+  if (place >= 0) need(PyList_SetItem(taken, place, Py_NewRef(Py_None)));
+  recorder_.rewind(before);
+  Owned others(need(PyList_AsTuple(taken)));
+  Owned at(need(PyLong_FromSsize_t(place)));
+  Owned given(need(
+      PyTuple_Pack(4, call.values[0], PyTuple_GET_ITEM(body.get(), 0), others.get(), at.get())));
+  for (const Owned* part : {&others, &at, &given}) keep(part->get());
+  recorder_.record_call(add_hook, given.get(), Py_None);
+  return make_unknown();  // the handle is the graph's own
 }
 
 PyObject* Capture::call_subclass(const Call& call) {

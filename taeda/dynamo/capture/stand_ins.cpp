@@ -62,8 +62,7 @@ bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != null
 
 }  // namespace
 
-// Keys that stand for themselves, in guards too.
-static bool is_known_key(PyObject* key) {
+bool is_known_key(PyObject* key) {
   if (PyTuple_Check(key)) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
       if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
@@ -483,7 +482,8 @@ void Capture::open_deep(PyObject* object, int depth) {
 PyObject* Capture::real_key_of(PyObject* key, int* path) {
   if (recorder_.is_value(key)) return recorder_.real_of(key, path);
   const Outside* outside = find(key);
-  if (outside == nullptr || outside->twin != nullptr || PyTuple_Check(key)) return nullptr;
+  if (outside == nullptr || outside->source < 0 || outside->twin != nullptr || PyTuple_Check(key))
+    return nullptr;
   // Classes with a hash of their own would run code.
   static PyObject* const hash = PyUnicode_InternFromString("__hash__");
   if (_PyType_Lookup(Py_TYPE(key), hash) != _PyType_Lookup(&PyBaseObject_Type, hash))
@@ -538,18 +538,25 @@ void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
 }
 
 bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
-  ++writes_;
   if (Twin* twin = twin_of(dict)) {
+    PyObject* old = PyDict_GetItemWithError(dict, key);
+    if (old == nullptr && is_known_key(key)) old = PyDict_GetItemWithError(twin->original, key);
+    if (old != nullptr && old != value && has_end(old))
+      throw Break{std::string("the end of an object of class ") + Py_TYPE(old)->tp_name};
     note_place(*twin, dict, key);
     need(PySet_Discard(twin->missing.get(), key));
   }
   need(set_dict_item(dict, key, value));
+  ++writes_;
   return true;
 }
 
 bool Capture::dict_delete(PyObject* dict, PyObject* key) {
   ++writes_;
-  if (dict_get(dict, key) == nullptr) return false;
+  PyObject* item = dict_get(dict, key);
+  if (item == nullptr) return false;
+  if (twin_of(dict) != nullptr && has_end(item))
+    throw Break{std::string("the end of an object of class ") + Py_TYPE(item)->tp_name};
   need(delete_dict_item(dict, key));
   if (Twin* twin = twin_of(dict)) {
     need(PySet_Add(twin->missing.get(), key));

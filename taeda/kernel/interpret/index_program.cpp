@@ -113,7 +113,7 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
           {e->op, e->kind == SymKind::Float ? bits(e->value.number) : e->value.integer});
       return;
     case ExprOp::Symbol:
-      TAEDA_CHECK_VALUE(e->kind == SymKind::Int, "[kernel] an index of ", symbolic::text_of(e));
+      TAEDA_CHECK_VALUE(e->kind != SymKind::Bool, "[kernel] an index of ", symbolic::text_of(e));
       steps_.push_back({e->op, place_of(e)});
       return;
     case ExprOp::Add:

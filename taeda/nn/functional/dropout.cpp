@@ -22,6 +22,10 @@ Tensor dropout(Tensor input, const DropoutFuncOptions& options) {
   return dropped(std::move(input), options, taeda::dropout, taeda::dropout_);
 }
 
+Tensor dropout1d(Tensor input, const Dropout1dFuncOptions& options) {
+  return dropped(std::move(input), options, taeda::dropout1d, taeda::dropout1d_);
+}
+
 Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options) {
   return dropped(std::move(input), options, taeda::feature_dropout, taeda::feature_dropout_);
 }

@@ -7,6 +7,7 @@
 namespace taeda::nn::functional {
 
 TAEDA_API Tensor dropout(Tensor input, const DropoutFuncOptions& options = {});
+TAEDA_API Tensor dropout1d(Tensor input, const Dropout1dFuncOptions& options = {});
 TAEDA_API Tensor dropout2d(Tensor input, const Dropout2dFuncOptions& options = {});
 TAEDA_API Tensor dropout3d(Tensor input, const Dropout3dFuncOptions& options = {});
 TAEDA_API Tensor alpha_dropout(Tensor input, const AlphaDropoutFuncOptions& options = {});

@@ -23,4 +23,8 @@ Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& opt
   return taeda::pixel_unshuffle(input, options.downscale_factor());
 }
 
+Tensor channel_shuffle(const Tensor& input, const ChannelShuffleFuncOptions& options) {
+  return taeda::channel_shuffle(input, options.groups());
+}
+
 }  // namespace taeda::nn::functional

@@ -10,5 +10,6 @@ TAEDA_API Tensor fold(const Tensor& input, const FoldFuncOptions& options);
 TAEDA_API Tensor unfold(const Tensor& input, const UnfoldFuncOptions& options);
 TAEDA_API Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& options);
 TAEDA_API Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& options);
+TAEDA_API Tensor channel_shuffle(const Tensor& input, const ChannelShuffleFuncOptions& options);
 
 }  // namespace taeda::nn::functional

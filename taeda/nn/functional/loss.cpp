@@ -28,8 +28,21 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
   return taeda::smooth_l1_loss(input, target, number(options), options.beta().value_or(1.0));
 }
 
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
+                      const SmoothL1LossFuncOptions& options, double beta) {
+  TAEDA_CHECK(!options.beta(), "expected beta not to be provided in 'options', but got ",
+              *options.beta());
+  return taeda::smooth_l1_loss(input, target, number(options), beta);
+}
+
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options) {
   return taeda::huber_loss(input, target, number(options), options.delta());
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNLLLossFuncOptions& options) {
+  return taeda::gaussian_nll_loss(input, target, var, options.full(), options.eps(),
+                                  number(options));
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target,

@@ -11,8 +11,13 @@ TAEDA_API Tensor mse_loss(const Tensor& input, const Tensor& target,
                           const MSELossFuncOptions& options = {});
 TAEDA_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
                                 const SmoothL1LossFuncOptions& options = {});
+// With options that leave beta open.
+TAEDA_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
+                                const SmoothL1LossFuncOptions& options, double beta);
 TAEDA_API Tensor huber_loss(const Tensor& input, const Tensor& target,
                             const HuberLossFuncOptions& options = {});
+TAEDA_API Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                                   const GaussianNLLLossFuncOptions& options = {});
 TAEDA_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target,
                                   const SoftMarginLossFuncOptions& options = {});
 TAEDA_API Tensor kl_div(const Tensor& input, const Tensor& target,

@@ -38,6 +38,10 @@ Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options) {
                            options.eps());
 }
 
+Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options) {
+  return taeda::rms_norm(input, options.normalized_shape(), options.weight(), options.eps());
+}
+
 Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options) {
   return taeda::group_norm(input, options.num_groups(), options.weight(), options.bias(),
                            options.eps());

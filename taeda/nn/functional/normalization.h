@@ -9,6 +9,7 @@ TAEDA_API Tensor batch_norm(const Tensor& input, const Tensor& running_mean,
                             const Tensor& running_var, const BatchNormFuncOptions& options = {});
 TAEDA_API Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
 TAEDA_API Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
+TAEDA_API Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options);
 TAEDA_API Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options);
 TAEDA_API Tensor local_response_norm(const Tensor& input,
                                      const LocalResponseNormFuncOptions& options);

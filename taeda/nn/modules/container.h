@@ -293,7 +293,17 @@ class TAEDA_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   }
   template <class Container>
   void extend(const Container& tensors) {
-    for (const Tensor& tensor : tensors) append(tensor);
+    for (const auto& element : tensors) {
+      if constexpr (requires { element.value(); }) {
+        append(element.value());  // of another list or dict of parameters
+      } else {
+        append(element);
+      }
+    }
+  }
+  ParameterListImpl& operator+=(const ParameterListImpl& other) {
+    extend(other);
+    return *this;
   }
   Iterator begin() { return parameters_.begin(); }
   ConstIterator begin() const { return parameters_.begin(); }

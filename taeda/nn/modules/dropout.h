@@ -32,6 +32,13 @@ class DropoutImpl
 TAEDA_MODULE(Dropout);
 
 // Whole channels.
+class Dropout1dImpl
+    : public DropoutLayer<Dropout1dImpl, functional::Dropout1dFuncOptions, functional::dropout1d> {
+ public:
+  using DropoutLayer::DropoutLayer;
+};
+TAEDA_MODULE(Dropout1d);
+
 class Dropout2dImpl
     : public DropoutLayer<Dropout2dImpl, functional::Dropout2dFuncOptions, functional::dropout2d> {
  public:

@@ -33,4 +33,11 @@ class PixelUnshuffleImpl : public FunctionLayer<PixelUnshuffleImpl, PixelUnshuff
 };
 TAEDA_MODULE(PixelUnshuffle);
 
+class ChannelShuffleImpl : public FunctionLayer<ChannelShuffleImpl, ChannelShuffleOptions,
+                                                functional::channel_shuffle, const Tensor&> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(ChannelShuffle);
+
 }  // namespace taeda::nn

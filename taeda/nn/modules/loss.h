@@ -7,7 +7,8 @@
 namespace taeda::nn {
 
 // A loss of an input and a target.
-template <class Derived, class Options, auto function>
+template <class Derived, class Options,
+          Tensor (*function)(const Tensor&, const Tensor&, const Options&)>
 using LossLayer = FunctionLayer<Derived, Options, function, const Tensor&, const Tensor&>;
 // A loss of two inputs and a target, or of an anchor and two examples.
 template <class Derived, class Options, auto function>
@@ -38,6 +39,14 @@ class HuberLossImpl : public LossLayer<HuberLossImpl, HuberLossOptions, function
   using FunctionLayer::FunctionLayer;
 };
 TAEDA_MODULE(HuberLoss);
+
+// Of a mean, a target and a variance.
+class GaussianNLLLossImpl : public TripletLossLayer<GaussianNLLLossImpl, GaussianNLLLossOptions,
+                                                    functional::gaussian_nll_loss> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+TAEDA_MODULE(GaussianNLLLoss);
 
 class SoftMarginLossImpl
     : public LossLayer<SoftMarginLossImpl, SoftMarginLossOptions, functional::soft_margin_loss> {

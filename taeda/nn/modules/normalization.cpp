@@ -123,6 +123,27 @@ Tensor LayerNormImpl::forward(const Tensor& input) {
                                            .eps(options.eps()));
 }
 
+RMSNormImpl::RMSNormImpl(RMSNormOptions options) : OptionModule(std::move(options)) {
+  RMSNormImpl::reset();
+}
+
+void RMSNormImpl::reset() {
+  const SymIntList shape(options.normalized_shape());
+  weight =
+      register_parameter("weight", options.elementwise_affine() ? taeda::empty(shape) : Tensor());
+  reset_parameters();
+}
+
+void RMSNormImpl::reset_parameters() {
+  if (weight.defined()) init::ones_(weight);
+}
+
+Tensor RMSNormImpl::forward(const Tensor& input) {
+  return functional::rms_norm(
+      input,
+      functional::RMSNormFuncOptions(options.normalized_shape()).weight(weight).eps(options.eps()));
+}
+
 GroupNormImpl::GroupNormImpl(const GroupNormOptions& options) : OptionModule(options) {
   GroupNormImpl::reset();
 }

@@ -89,6 +89,18 @@ class TAEDA_API LayerNormImpl : public OptionModule<LayerNormImpl, LayerNormOpti
 };
 TAEDA_MODULE(LayerNorm);
 
+// Division by the root of the mean square, without a mean taken off.
+class TAEDA_API RMSNormImpl : public OptionModule<RMSNormImpl, RMSNormOptions> {
+ public:
+  explicit RMSNormImpl(RMSNormOptions options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input);
+
+  Tensor weight;
+};
+TAEDA_MODULE(RMSNorm);
+
 class TAEDA_API GroupNormImpl : public OptionModule<GroupNormImpl, GroupNormOptions> {
  public:
   GroupNormImpl(int64_t num_groups, int64_t num_channels)

@@ -61,6 +61,27 @@ class ReplicationPad3dImpl
 };
 TAEDA_MODULE(ReplicationPad3d);
 
+class CircularPad1dImpl
+    : public PaddingLayer<CircularPad1dImpl, CircularPad1dOptions, enumtype::kCircular> {
+ public:
+  using PaddingLayer::PaddingLayer;
+};
+TAEDA_MODULE(CircularPad1d);
+
+class CircularPad2dImpl
+    : public PaddingLayer<CircularPad2dImpl, CircularPad2dOptions, enumtype::kCircular> {
+ public:
+  using PaddingLayer::PaddingLayer;
+};
+TAEDA_MODULE(CircularPad2d);
+
+class CircularPad3dImpl
+    : public PaddingLayer<CircularPad3dImpl, CircularPad3dOptions, enumtype::kCircular> {
+ public:
+  using PaddingLayer::PaddingLayer;
+};
+TAEDA_MODULE(CircularPad3d);
+
 class ZeroPad1dImpl : public PaddingLayer<ZeroPad1dImpl, ZeroPad1dOptions, enumtype::kConstant> {
  public:
   using PaddingLayer::PaddingLayer;

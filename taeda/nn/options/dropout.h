@@ -15,6 +15,7 @@ struct DropoutOptions {
  public:
   auto fields() const { return std::tuple(Field{"p", p()}, Field{"inplace", inplace()}); }
 };
+using Dropout1dOptions = DropoutOptions;
 using Dropout2dOptions = DropoutOptions;
 using Dropout3dOptions = DropoutOptions;
 using AlphaDropoutOptions = DropoutOptions;
@@ -27,6 +28,7 @@ struct DropoutFuncOptions {
   TAEDA_ARG(bool, training) = true;
   TAEDA_ARG(bool, inplace) = false;
 };
+using Dropout1dFuncOptions = DropoutFuncOptions;
 using Dropout2dFuncOptions = DropoutFuncOptions;
 using Dropout3dFuncOptions = DropoutFuncOptions;
 

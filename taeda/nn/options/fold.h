@@ -56,11 +56,20 @@ struct PixelUnshuffleOptions {
   auto fields() const { return std::tuple(Field{"downscale_factor", downscale_factor()}); }
 };
 
+struct ChannelShuffleOptions {
+  ChannelShuffleOptions(int64_t groups) : groups_(groups) {}  // NOLINT: converts
+  TAEDA_ARG(int64_t, groups);
+
+ public:
+  auto fields() const { return std::tuple(Field{"groups", groups()}); }
+};
+
 namespace functional {
 using FoldFuncOptions = FoldOptions;
 using UnfoldFuncOptions = UnfoldOptions;
 using PixelShuffleFuncOptions = PixelShuffleOptions;
 using PixelUnshuffleFuncOptions = PixelUnshuffleOptions;
+using ChannelShuffleFuncOptions = ChannelShuffleOptions;
 }  // namespace functional
 
 }  // namespace taeda::nn

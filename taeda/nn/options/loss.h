@@ -46,6 +46,14 @@ struct HuberLossOptions {
   TAEDA_ARG(reduction_t, reduction) = kMean;
 };
 
+// `full` adds the constant term; variances are at least `eps`.
+struct GaussianNLLLossOptions {
+  using reduction_t = LossReduction;
+  TAEDA_ARG(bool, full) = false;
+  TAEDA_ARG(double, eps) = 1e-6;
+  TAEDA_ARG(reduction_t, reduction) = kMean;
+};
+
 struct BCELossOptions {
   using reduction_t = LossReduction;
   TAEDA_ARG(Tensor, weight) = {};
@@ -176,6 +184,7 @@ using SoftMarginLossFuncOptions = SoftMarginLossOptions;
 using MultilabelMarginLossFuncOptions = MultiLabelMarginLossOptions;
 using SmoothL1LossFuncOptions = SmoothL1LossOptions;
 using HuberLossFuncOptions = HuberLossOptions;
+using GaussianNLLLossFuncOptions = GaussianNLLLossOptions;
 using BinaryCrossEntropyFuncOptions = BCELossOptions;
 using BinaryCrossEntropyWithLogitsFuncOptions = BCEWithLogitsLossOptions;
 using NLLLossFuncOptions = NLLLossOptions;

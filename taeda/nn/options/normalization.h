@@ -49,6 +49,22 @@ struct LayerNormOptions {
   }
 };
 
+// Without `eps` that of the dtype.
+struct RMSNormOptions {
+  RMSNormOptions(std::vector<int64_t> normalized_shape)  // NOLINT: converts
+      : normalized_shape_(std::move(normalized_shape)) {}
+  TAEDA_ARG(std::vector<int64_t>, normalized_shape);
+  TAEDA_ARG(std::optional<double>, eps) = std::nullopt;
+  TAEDA_ARG(bool, elementwise_affine) = true;
+
+ public:
+  auto fields() const {
+    return std::tuple(Field{"", normalized_shape()},
+                      Field{"eps", eps().value_or(0), eps().has_value()},
+                      Field{"elementwise_affine", elementwise_affine()});
+  }
+};
+
 struct GroupNormOptions {
   GroupNormOptions(int64_t num_groups, int64_t num_channels)
       : num_groups_(num_groups), num_channels_(num_channels) {}
@@ -104,6 +120,13 @@ struct LayerNormFuncOptions {
   TAEDA_ARG(Tensor, weight) = {};
   TAEDA_ARG(Tensor, bias) = {};
   TAEDA_ARG(double, eps) = 1e-5;
+};
+struct RMSNormFuncOptions {
+  RMSNormFuncOptions(std::vector<int64_t> normalized_shape)  // NOLINT: converts
+      : normalized_shape_(std::move(normalized_shape)) {}
+  TAEDA_ARG(std::vector<int64_t>, normalized_shape);
+  TAEDA_ARG(Tensor, weight) = {};
+  TAEDA_ARG(std::optional<double>, eps) = std::nullopt;
 };
 struct GroupNormFuncOptions {
   GroupNormFuncOptions(int64_t num_groups) : num_groups_(num_groups) {}  // NOLINT: converts

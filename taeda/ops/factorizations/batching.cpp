@@ -67,6 +67,13 @@ Batched linalg_solve_triangular(const Batched& self, const Batched& B, bool uppe
   return {taeda::linalg_solve_triangular(both.a, both.b, upper, left, unitriangular), 0};
 }
 
+std::tuple<Batched, Batched> linalg_cholesky_ex(const Batched& self, bool upper,
+                                                bool check_errors) {
+  check_matrix(self, "linalg.cholesky");
+  const auto [factor, info] = taeda::linalg_cholesky_ex(self.front(), upper, check_errors);
+  return {Batched(factor, 0), Batched(info, 0)};
+}
+
 // An error is found in the results, where the number of the example is not one of the program's.
 std::tuple<Batched, Batched, Batched> linalg_lu_factor_ex(const Batched& A, bool pivot,
                                                           bool check_errors) {

@@ -35,6 +35,11 @@ void check_factor_dtype(DType dtype, const char* kernel) {
                               "\" not implemented for '", dtype, "'");
 }
 
+void check_elements_dtype(const Tensor& t, const char* kernel) {
+  const bool is_empty = !t.sym_numel().is_symbolic() && t.numel() == 0;
+  if (!is_empty) check_factor_dtype(t.dtype(), kernel);
+}
+
 void check_equation(const Tensor& a, const Tensor& b, bool left, const char* op) {
   check_square(a, op);
   check_is_matrix(b, op, "B");

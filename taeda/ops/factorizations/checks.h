@@ -19,6 +19,8 @@ void check_floating_or_complex(const Tensor& t, const char* op);
 // NotImplementedError for other dtypes than float and double and their complex partners; `kernel`
 // is PyTorch's name for what lacks them.
 void check_factor_dtype(DType dtype, const char* kernel);
+// The same; but PyTorch factors matrices without elements in any dtype.
+void check_elements_dtype(const Tensor& t, const char* kernel);
 // A is square, and B has as many rows as it, or columns where it stands on the left of A.
 void check_equation(const Tensor& a, const Tensor& b, bool left, const char* op);
 // Whether the right side of an equation is a vector per matrix of A.

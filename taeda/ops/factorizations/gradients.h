@@ -35,6 +35,9 @@ TAEDA_API Tensor solve_triangular_forward(const Tensor& self, const Tensor& self
                                           const Tensor& b_tangent, const Tensor& result, bool upper,
                                           bool left, bool unitriangular);
 
+TAEDA_API Tensor cholesky_backward(const Tensor& grad, const Tensor& factor, bool upper);
+TAEDA_API Tensor cholesky_forward(const Tensor& tangent, const Tensor& factor, bool upper);
+
 TAEDA_API Tensor lu_factor_backward(const Tensor& grad, const Tensor& factors, const Tensor& pivots,
                                     bool pivot);
 TAEDA_API Tensor lu_factor_forward(const Tensor& tangent, const Tensor& factors,

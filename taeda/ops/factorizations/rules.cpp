@@ -109,16 +109,6 @@ std::tuple<Tensor, Tensor> qr_Q(const Tensor& self, bool some, Tensor& Q, Tensor
 
 // ---- equations ----
 
-namespace {
-
-// PyTorch factors matrices without elements in any dtype.
-void check_lu_dtype(const Tensor& t, const char* kernel) {
-  const bool is_empty = !t.sym_numel().is_symbolic() && t.numel() == 0;
-  if (!is_empty) check_factor_dtype(t.dtype(), kernel);
-}
-
-}  // namespace
-
 OutSpec linalg_solve_triangular_spec(const Tensor& self, const Tensor& B, bool, bool left, bool) {
   check_equation(self, B, left, "linalg.solve_triangular");
   check_factor_dtype(self.dtype(), "triangular_solve_cpu");
@@ -129,7 +119,7 @@ std::array<OutSpec, 3> linalg_lu_factor_ex_spec(const Tensor& A, bool, bool) {
   TAEDA_CHECK(A.dim() >= 2,
               "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ",
               A.sym_sizes(), " instead");
-  check_lu_dtype(A, "lu_cpu");
+  check_elements_dtype(A, "lu_cpu");
   SymIntVec pivots = batch_of(A, 2);
   const OutSpec info = plain_spec(pivots, DType::Int32, A.device());
   pivots.push_back(smaller_side(A));
@@ -194,7 +184,7 @@ OutSpec linalg_lu_solve_spec(const Tensor& LU, const Tensor& pivots, const Tenso
               "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
               "pivots with shape ",
               pivots.sym_sizes(), " instead");
-  check_lu_dtype(B, "linalg.lu_solve_cpu");
+  check_elements_dtype(B, "linalg.lu_solve_cpu");
   OutSpec spec(SymIntList(broadcast_batches(B, LU)), B.dtype(), B.device());
   if (left) spec.strides = column_strides(spec.sizes);
   return spec;
@@ -213,7 +203,7 @@ std::array<OutSpec, 4> _linalg_solve_ex_spec(const Tensor& A, const Tensor& B, b
   TAEDA_CHECK(left || !is_vector,
               "linalg.solve: Vector broadcasting of the left hand side is not supported for "
               "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
-  check_lu_dtype(A, "lu_cpu");
+  check_elements_dtype(A, "lu_cpu");
   if (is_vector) sizes.pop_back();
   OutSpec result(SymIntList(sizes), B.dtype(), B.device());
   if (left) result.strides = column_strides(sizes);

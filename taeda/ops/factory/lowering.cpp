@@ -1,6 +1,8 @@
 // Tensors of one number, and ranges.
 #include "taeda/ops/factory/lowerings.h"
 
+#include <algorithm>
+
 #include "taeda/ops/index_map.h"
 
 namespace taeda::lowering {
@@ -30,30 +32,39 @@ void scalar_tensor(const Scalar& s, std::optional<DType>, std::optional<Layout>,
 void arange_start_step(const Scalar& start, const Scalar&, const Scalar& step, std::optional<DType>,
                        std::optional<Layout>, std::optional<Device>, std::optional<bool>,
                        const Tensor& out) {
-  if (start.is_symbolic() || step.is_symbolic() || is_complex(out.dtype())) return;
+  if (is_complex(out.dtype())) return;
+  Lowering& l = Lowering::current();
   const Type type = is_integral(out.dtype()) ? Type::I64 : Type::F64;
-  Lowering::current().define(out, [start, step, type](Emitter& e, const Place& at) {
-    return e.constant(start, type) + e.cast(e.index(at[0]), type) * e.constant(step, type);
+  l.define(out, [from = l.number(start), by = l.number(step), type](Emitter& e, const Place& at) {
+    return from(e, type) + e.cast(e.index(at[0]), type) * by(e, type);
   });
 }
 
 void linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType>,
               std::optional<Layout>, std::optional<Device>, std::optional<bool>,
               const Tensor& out) {
-  if (start.is_symbolic() || end.is_symbolic() || is_complex(out.dtype())) return;
+  if (is_complex(out.dtype())) return;
   const bool is_whole = is_integral(out.dtype());  // then it counts from whole numbers
-  const auto number = [is_whole](const Scalar& s) {
+  const bool is_known = !start.is_symbolic() && !end.is_symbolic();
+  const auto constant = [&](const Scalar& s) {
     return is_whole ? static_cast<double>(s.to_int()) : s.to_double();
   };
-  const double from = number(start), to = number(end);
-  const double by = steps > 1 ? (to - from) / static_cast<double>(steps - 1) : 0.0;
-  Lowering::current().define(out, [from, to, by, steps](Emitter& e, const Place& at) {
+  const double parts = static_cast<double>(std::max<int64_t>(steps - 1, 1));
+  const double step = is_known && steps > 1 ? (constant(end) - constant(start)) / parts : 0.0;
+  Lowering& l = Lowering::current();
+  l.define(out, [from = l.number(start), to = l.number(end), is_whole, is_known, step, parts,
+                 steps](Emitter& e, const Place& at) {
     const auto wide = [&](double n) { return e.constant(n, Type::F64); };
-    const auto times = [&](const Expr* i) { return e.cast(e.index(i), Type::F64) * wide(by); };
+    const auto number = [&](const Lowering::NumberFn& n) {
+      return is_whole ? e.cast(n(e, Type::I64), Type::F64) : n(e, Type::F64);
+    };
+    const Sym first = number(from), last = number(to);
+    const Sym by = is_known ? wide(step) : (last - first) / wide(parts);
+    const auto times = [&](const Expr* i) { return e.cast(e.index(i), Type::F64) * by; };
     const Expr* left = e.pool().subtract(e.pool().integer(steps - 1), at[0]);
     // From both ends, so that both are met exactly.
     const SymMask is_first = e.index(at[0]) < e.constant(steps == 1 ? 1 : steps / 2, Type::I64);
-    return where(is_first, wide(from) + times(at[0]), wide(to) - times(left));
+    return where(is_first, first + times(at[0]), last - times(left));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "taeda/ops/matrix_forms/functions.h"
 #include "taeda/ops/out_alias.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
 
@@ -66,7 +67,7 @@ Tensor& diag_out(const Tensor& self, int64_t diagonal, Tensor& out) {
     OutSpec(line.sym_sizes(), line.dtype(), line.device()).prepare_out(out, "diag");
     return out.copy_(line);
   }
-  const SymInt size = self.sym_size(0) + SymInt(std::abs(diagonal));
+  const SymInt size = diagonal_side(self.sym_size(0), diagonal);
   OutSpec(SymIntList({size, size}), self.dtype(), self.device()).prepare_out(out, "diag");
   out.zero_();
   out.diagonal(diagonal).copy_(source);

@@ -109,9 +109,11 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   TAEDA_CHECK_VALUE(running_mean.defined() == running_var.defined(),
                     "running_mean and running_var must either both be None or neither be None");
   check_dtypes(input, {&weight, &bias, &running_mean, &running_var});
-  // What is written below must not be what a gradient keeps.
+  // In training a gradient keeps the statistics and does not read them, so the write below, which
+  // counts no version, does no harm. One that a level sees counts: it must not be what is kept.
+  const bool is_counted = training && dispatch::num_levels() > 0;
   const auto given = [&](const Tensor& running, double value) {
-    return !running.defined() ? unread(input, value) : training ? running.clone() : running;
+    return !running.defined() ? unread(input, value) : is_counted ? running.clone() : running;
   };
   auto [out, save_mean, save_invstd, mean, var] = taeda::_native_batch_norm_legit_functional(
       input, weight, bias, given(running_mean, 0), given(running_var, 1), training, momentum, eps);

@@ -14,7 +14,8 @@ void constant_pad_nd(const Tensor& self, SymIntList pad, const Scalar& value, co
     before[d] = l.integer(pad[i]);
     is_padded[d] = !before[d]->is_constant(0) || !l.integer(pad[i + 1])->is_constant(0);
   }
-  l.define(out, [&x, before, is_padded, value, dtype = out.dtype()](Emitter& e, const Place& at) {
+  l.define(out, [&x, before, is_padded, number = l.number(value), dtype = out.dtype()](
+                    Emitter& e, const Place& at) {
     Place place;
     SymMask inside(true);
     for (size_t d = 0; d < at.size(); ++d) {
@@ -24,7 +25,7 @@ void constant_pad_nd(const Tensor& self, SymIntList pad, const Scalar& value, co
       inside = inside & (here >= e.index(e.pool().integer(0))) & (here < e.index(x.sizes[d]));
     }
     const Sym part = e.read_if(inside, x, place);
-    const Sym border = kernel::as_stored(e.graph(), e.constant(value, e.type_of(part)), dtype);
+    const Sym border = kernel::as_stored(e.graph(), number(e, e.type_of(part)), dtype);
     return Sym(where(inside, part, border));
   });
 }

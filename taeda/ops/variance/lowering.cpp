@@ -21,11 +21,11 @@ void define_moments(const Tensor& self, std::optional<IntList> dim,
       if (!(dims >> d & 1)) place.push_back(at[d]);
     return place;
   };
-  const double less = correction ? correction->to_double() : 1.0;
+  const Lowering::NumberFn less = l.number(correction.value_or(Scalar(1.0)));
   l.define(out, [moments, kept, less, is_std](Emitter& e, const Place& at) {
     const Moments::State s = moments.at(e, kept(at));
-    const auto number = [&](double n) { return e.constant(n, Type::F64); };
-    const Sym value = s.squares / maximum(s.count - number(less), number(0));
+    const Sym zero = e.constant(0.0, Type::F64);
+    const Sym value = s.squares / maximum(s.count - less(e, Type::F64), zero);
     return is_std ? sqrt(value) : value;
   });
   if (mean)

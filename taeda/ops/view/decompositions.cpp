@@ -115,11 +115,11 @@ TAEDA_DECOMPOSITION(roll, (const Tensor& self, SymIntList shifts, IntList dims))
 
 TAEDA_DECOMPOSITION(tril, (const Tensor& self, SymInt diagonal)) {
   const Tensor at = diagonal_numbers(self.sym_size(-2), self.sym_size(-1), self.device());
-  return masked(taeda::le(at, Scalar(diagonal)), self);
+  return masked(taeda::le(at, Scalar(diagonal)), self).contiguous();
 }
 TAEDA_DECOMPOSITION(triu, (const Tensor& self, SymInt diagonal)) {
   const Tensor at = diagonal_numbers(self.sym_size(-2), self.sym_size(-1), self.device());
-  return masked(taeda::ge(at, Scalar(diagonal)), self);
+  return masked(taeda::ge(at, Scalar(diagonal)), self).contiguous();
 }
 
 // ---- gradients of parts ----

@@ -3,18 +3,52 @@
 
 #include <limits>
 
+#include "taeda/core/unbacked.h"
+
 namespace taeda::lowering {
+
+namespace {
+
+// A position along a dimension. Of one that only data tells the kernel finds out whether it counts
+// from the end, and whether it lies in the dimension at all.
+struct Position {
+  const Expr *at, *size;
+  bool is_known;
+
+  Position(const Tensor& self, size_t along, const SymInt& index) {
+    Lowering& l = Lowering::current();
+    const SymInt length = self.sym_size(static_cast<int64_t>(along));
+    const std::optional<bool> from_end = known(SymOp::Lt, index, SymInt(0));
+    is_known = from_end.has_value();
+    at = l.integer(from_end.value_or(false) ? index + length : index);
+    size = l.integer(length);
+  }
+  const Expr* in(Emitter& e) const {
+    return is_known ? at : e.indirect(e.index(at), size, /*wraps=*/true);
+  }
+};
+
+Place with_position(const Place& at, size_t along, const Expr* position) {
+  Place place;
+  for (size_t d = 0; d <= at.size(); ++d)
+    place.push_back(d == along ? position : at[d < along ? d : d - 1]);
+  return place;
+}
+
+}  // namespace
 
 void select_int(const Tensor& self, int64_t dim, SymInt index, const Tensor& out) {
   Lowering& l = Lowering::current();
   const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
-  const SymInt size = self.sym_size(static_cast<int64_t>(along));
-  const Expr* at_index = l.integer(index < SymInt(0) ? index + size : index);
-  l.view(out, self, [along, at_index](const Place& at) {
-    Place place;
-    for (size_t d = 0; d <= at.size(); ++d)
-      place.push_back(d == along ? at_index : at[d < along ? d : d - 1]);
-    return place;
+  const Position position(self, along, index);
+  if (position.is_known) {
+    l.view(out, self, [along, at_index = position.at](const Place& at) {
+      return with_position(at, along, at_index);
+    });
+    return;
+  }
+  l.define(out, [&x = l.of(self), along, position](Emitter& e, const Place& at) {
+    return e.read(x, with_position(at, along, position.in(e)));
   });
 }
 
@@ -101,15 +135,14 @@ void select_scatter(const Tensor& self, const Tensor& src, int64_t dim, SymInt i
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &part = l.of(src);
   const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
-  const SymInt size = self.sym_size(static_cast<int64_t>(along));
-  const Expr* row = l.integer(index < SymInt(0) ? index + size : index);
-  l.define(out, [&x, &part, along, row](Emitter& e, const Place& at) {
+  const Position position(self, along, index);
+  l.define(out, [&x, &part, along, position](Emitter& e, const Place& at) {
     Place place;
     for (size_t d = 0; d < at.size(); ++d)
       if (d != along) place.push_back(at[d]);
     const Sym old = e.read(x, at);
-    return where(e.index(at[along]) == e.index(row), e.cast(e.read(part, place), e.type_of(old)),
-                 old);
+    return where(e.index(at[along]) == e.index(position.in(e)),
+                 e.cast(e.read(part, place), e.type_of(old)), old);
   });
 }
 

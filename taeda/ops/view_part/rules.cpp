@@ -272,10 +272,7 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   dim1 = wrap_dim(dim1, ndim);
   dim2 = wrap_dim(dim2, ndim);
   TAEDA_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical ", given1, ", ", given2);
-  const int64_t far = std::clamp(offset, -kFarthestOffset, kFarthestOffset);
-  const SymInt side = self.sym_size(-1) + SymInt(far < 0 ? -far : far);
-  TAEDA_CHECK(far == offset, "Storage size calculation overflowed with sizes=[", side, ", ", side,
-              "] and more for offset ", offset);
+  const SymInt side = diagonal_side(self.sym_size(-1), offset);
   SymIntVec sizes(self.sym_sizes());
   sizes.pop_back();
   sizes.insert(std::min(dim1, dim2), side);

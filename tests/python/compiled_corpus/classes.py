@@ -410,7 +410,7 @@ class HasRun(typing.Protocol):
     def run(self, x): ...
 
 
-@case(X, Sine(), more_breaks=1)  # an attribute of a class
+@case(X, Sine())
 def protocols_checked(x, stage):
     return stage(x) if isinstance(stage, HasRun) else x
 

@@ -183,7 +183,7 @@ def _(v: list):
     return 3
 
 
-@case(X, more_breaks=1)  # call of the class ReferenceType
+@case(X)
 def single_dispatch(x):
     return x * described(3) + described([1]) + described("a")
 

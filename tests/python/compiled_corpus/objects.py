@@ -467,7 +467,7 @@ def conditional_expression(x):
     return [a if a % 2 else -a for a in range(4)], {a: b for a, b in zip("ab", (x, x))}, x
 
 
-@case(X, breaks=8, more_breaks=6)  # call of Random.seed
+@case(X, breaks=8)
 def random_module(x):
     random.seed(3)
     return x * random.randint(1, 5)

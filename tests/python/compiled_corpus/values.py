@@ -156,13 +156,13 @@ def hashes_and_ids(x):
     return x, hash(a) == hash(("k", 1)), id(a) == id(a), a is a
 
 
-@case(X, more_breaks=6)  # call of Random.seed
+@case(X)
 def random_of_python(x):
     random.seed(3)
     return x * random.random(), random.randint(1, 6)
 
 
-@case(X, more_breaks=7)  # call of Random.seed
+@case(X)
 def random_generator_object(x):
     r = random.Random(5)
     return x * r.uniform(0, 1), r.choice([1, 2, 3])

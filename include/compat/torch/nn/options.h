@@ -3,4 +3,5 @@
 
 #include "taeda/nn/modules.h"
 #include "torch/enum.h"
+#include "torch/nn/bases.h"
 #include "torch/types.h"

@@ -1,6 +1,7 @@
 """Functions and modules that are traced at their first call and compiled, with their gradients."""
 
 import contextlib
+import functools
 import itertools
 import threading
 
@@ -14,6 +15,7 @@ from taeda.fx.aot.partitioners import default_partition, min_cut_rematerializati
 from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph_module import GraphModule
+from taeda.fx.interpreter import Interpreter
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
 
@@ -153,6 +155,13 @@ class Compiled:
     """
 
     def __init__(self, function, leaves, compilers, dynamic=False):
+        program, inputs, settings = self._prepared(function, leaves, dynamic)
+        counters["aot_autograd"]["total"] += 1
+        self.compiled = _C._aot.compile(program, inputs, {**settings, **compilers})
+        counters["aot_autograd"]["ok"] += 1
+
+    def _prepared(self, function, leaves, dynamic):
+        """The program as C++ calls it, its inputs and the settings of the trace."""
         from taeda._functorch import aot_autograd
 
         self._is_tensor = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
@@ -173,10 +182,7 @@ class Compiled:
             )
 
         number = next(aot_autograd.AOT_COUNTER)
-        options = {"fake_mode": mode, "fakes": fakes, "number": number, **compilers}
-        counters["aot_autograd"]["total"] += 1
-        self.compiled = _C._aot.compile(program, inputs, options)
-        counters["aot_autograd"]["ok"] += 1
+        return program, inputs, {"fake_mode": mode, "fakes": fakes, "number": number}
 
     def _given(self, leaves):
         return [leaf for leaf, is_input in zip(leaves, self._is_input) if is_input]
@@ -205,6 +211,7 @@ def compiler_options(
     inference_compiler=None,
     partition_fn=default_partition,
     decompositions=None,
+    keeps_writes=False,
 ):
     """The options of `_C._aot.compile`."""
     return {
@@ -212,11 +219,16 @@ def compiler_options(
         "backward": _graph_compiler(bw_compiler or fw_compiler, "backward"),
         "inference": _graph_compiler(inference_compiler or fw_compiler, "inference"),
         "cut": _cutter(partition_fn),
-        "backward_scope": backward_scope(),
+        "keeps_writes": keeps_writes,
         "recomputes": partition_fn is min_cut_rematerialization_partition,
         "memory_budget": functorch_config.activation_memory_budget,
-        "decompositions": decompositions,
+        **trace_options(decompositions),
     }
+
+
+def trace_options(decompositions=None):
+    """Those that the trace reads."""
+    return {"backward_scope": backward_scope(), "decompositions": decompositions}
 
 
 def aot_function(
@@ -238,10 +250,17 @@ def aot_function(
     fw_compiler, bw_compiler: take the forward and backward graph and example inputs.
     partition_fn: cuts the joint graph.
     decompositions: {operator: function} run instead of the operator while tracing.
+    keep_inference_input_mutations: graphs write to inputs where autograd does not see it (copy_);
+        otherwise they give the new values, and the function writes them.
     dynamic: sizes are symbols.
     """
     compilers = compiler_options(
-        fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions
+        fw_compiler,
+        bw_compiler,
+        inference_compiler,
+        partition_fn,
+        decompositions,
+        keep_inference_input_mutations,
     )
     compiled = None
     out_spec = None
@@ -293,6 +312,37 @@ def aot_module(mod, *args, **kwargs):
     return AOTModule()
 
 
+class _NotedRun(Interpreter):
+    """Tells the trace which node it runs: what that node knows of the program goes on."""
+
+    def __init__(self, gm):
+        super().__init__(gm)
+        self.extra_traceback = False  # errors are those of the program
+
+    def run_node(self, n):
+        _C._aot.note_origin(n)
+        return super().run_node(n)
+
+
+def _by_node(gm):
+    """A function of the state of a GraphModule and its arguments."""
+
+    class Run(taeda.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gm = gm
+
+        def forward(self, *args):
+            return _NotedRun(self.gm).run(*args)
+
+    run = Run()
+
+    def call(state, args):
+        return functional_call(run, {f"gm.{name}": value for name, value in state.items()}, args)
+
+    return call
+
+
 def aot_module_simplified(
     mod,
     args,
@@ -306,18 +356,24 @@ def aot_module_simplified(
 ):
     """The forward of a module compiled at once for these arguments, which must be a flat list."""
     compilers = compiler_options(
-        fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions
+        fw_compiler,
+        bw_compiler,
+        inference_compiler,
+        partition_fn,
+        decompositions,
+        keep_inference_input_mutations,
     )
     state = _state(mod)
     names = list(state)
+    call = (
+        _by_node(mod) if isinstance(mod, GraphModule) else functools.partial(functional_call, mod)
+    )
     out_spec = None
 
     def program(values):
         nonlocal out_spec
         own = dict(zip(names, values))
-        results, out_spec = pytree.tree_flatten(
-            functional_call(mod, own, tuple(values[len(names) :]))
-        )
+        results, out_spec = pytree.tree_flatten(call(own, tuple(values[len(names) :])))
         return results
 
     compiled = Compiled(program, [*state.values(), *args], compilers)

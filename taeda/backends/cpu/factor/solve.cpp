@@ -61,6 +61,16 @@ void _linalg_check_errors(const Tensor& info, std::string_view api_name, bool is
          "] is zero and using it on lu_solve would result in a division by zero. If you still want "
          "to perform the factorization, consider calling linalg.lu(A, pivot) or "
          "linalg.lu_factor_ex(A, pivot)");
+  if (api_name.find("inv") != std::string_view::npos)
+    throw LinAlgError(str(where, ": The diagonal element ", *found,
+                          " is zero, the inversion could not be completed because the input "
+                          "matrix is singular."));
+  const bool is_solution = api_name.find("solve") != std::string_view::npos;
+  if (!is_solution && api_name.find("cholesky") != std::string_view::npos)
+    throw LinAlgError(str(where,
+                          ": The factorization could not be completed because the input is not "
+                          "positive-definite (the leading minor of order ",
+                          *found, " is not positive-definite)."));
   throw LinAlgError(where + ": The solver failed because the input matrix is singular.");
 }
 

@@ -68,12 +68,23 @@ void fill(const Tensor& self, F&& next) {
 
 constexpr int64_t kBlock = 16;
 
+// PyTorch's vectors of eight floats, on x86-64, multiply by the rounded circle; elsewhere its
+// product is of double and rounded after that.
+template <class T>
+T angle_of(T part) {
+#if defined(__x86_64__)
+  return static_cast<T>(2 * M_PI) * part;
+#else
+  return static_cast<T>(2 * M_PI * static_cast<double>(part));
+#endif
+}
+
 // Box-Muller between the halves of a block of uniform numbers.
 template <class T>
 void transform_block(T* block, T mean, T std) {
   for (int64_t i = 0; i < kBlock / 2; ++i) {
     const T radius = std::sqrt(-2 * std::log(1 - block[i]));
-    const T angle = static_cast<T>(2 * M_PI) * block[i + kBlock / 2];
+    const T angle = angle_of(block[i + kBlock / 2]);
     block[i] = std::fma(radius * std::cos(angle), std, mean);
     block[i + kBlock / 2] = std::fma(radius * std::sin(angle), std, mean);
   }

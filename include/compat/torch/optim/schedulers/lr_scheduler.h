@@ -1,5 +1,5 @@
 // torch::optim: schedules of the rate.
 #pragma once
 
-#include "taeda/optim/lr_scheduler.h"
+#include "taeda/optim/schedulers/lr_scheduler.h"
 #include "torch/types.h"

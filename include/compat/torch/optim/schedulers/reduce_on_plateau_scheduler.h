@@ -1,5 +1,5 @@
 // torch::optim: rates that fall on a plateau.
 #pragma once
 
-#include "taeda/optim/lr_scheduler.h"
+#include "taeda/optim/schedulers/reduce_on_plateau.h"
 #include "torch/types.h"

@@ -1,5 +1,5 @@
 // torch::optim: StepLR.
 #pragma once
 
-#include "taeda/optim/lr_scheduler.h"
+#include "taeda/optim/schedulers/decay.h"
 #include "torch/types.h"

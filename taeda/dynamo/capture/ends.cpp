@@ -1,0 +1,75 @@
+// Objects whose end the program notices, and weak references.
+//
+// Note [Ends of objects]: a capture keeps what it sees, and a compiled region lets go of objects
+// when it is done. Where __del__ or a callback of a weak reference would run earlier, the
+// instruction that lets go is a break; so is one that makes such an object. Weak references to
+// objects of the program are made anew by recipes; of objects that the capture made nobody knows
+// when they end.
+#include "taeda/dynamo/capture/capture.h"
+
+namespace taeda::dynamo {
+
+// The first weak reference to an object; null where there is none.
+static const PyWeakReference* references_to(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_weaklistoffset == 0) return nullptr;
+  return *reinterpret_cast<PyWeakReference* const*>(reinterpret_cast<const char*>(object) +
+                                                    type->tp_weaklistoffset);
+}
+
+bool has_end(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyType_Check(object)) return false;
+  static PyObject* const name = PyUnicode_InternFromString("__del__");
+  if (type->tp_finalize != nullptr && _PyType_Lookup(type, name) != nullptr) return true;
+  for (const PyWeakReference* reference = references_to(object); reference != nullptr;
+       reference = reference->wr_next)
+    if (reference->wr_callback != nullptr) return true;
+  return false;
+}
+
+// A variable lets go of its object. What the capture made has no end that anybody sees; what was
+// read from anywhere else, or what another variable has, is still there.
+void Capture::check_end(const State& state, PyObject* const* variable) {
+  PyObject* object = *variable;
+  if (object == nullptr || recorder_.is_value(object)) return;
+  const Outside* outside = find(object);
+  const std::vector<bool>& unread = frame_of(state).is_unread;
+  const auto slot = static_cast<size_t>(variable - state.slots);
+  const bool is_unread = slot < unread.size() && unread[slot];
+  if (outside == nullptr ? !is_unread : outside->source < 0) return;
+  const Step step = outside != nullptr ? sources_[outside->source].step : Step::Local;
+  if (step != Step::Local && step != Step::Referent) return;
+  for (TaedaFrame* frame = state.frame; frame != nullptr && frames_.contains(frame);
+       frame = taeda_frame_previous(frame)) {
+    PyObject* const* slots = taeda_frame_slots(frame);
+    for (int i = 0; i < taeda_frame_code(frame)->co_nlocalsplus; ++i)
+      if (slots[i] == object && slots + i != variable) return;
+  }
+  throw Break{std::string("the end of an object of class ") + Py_TYPE(object)->tp_name};
+}
+
+// The variable gets another value, or none. A weak reference shows the end, too, to whoever asks
+// it.
+void Capture::check_end_of(const State& state, PyObject* const* variable) {
+  PyObject* object = *variable;
+  if (object != nullptr && (has_end(object) || references_to(object) != nullptr))
+    check_end(state, variable);
+}
+
+// What a called function alone holds ends with it.
+void Capture::check_ends_of(const State& state) {
+  if (frame_of(state).number == 0) return;
+  for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot)
+    if (*slot != nullptr && has_end(*slot)) check_end(state, slot);
+}
+
+// weakref.ref(object)
+PyObject* Capture::make_reference(const Call& call) {
+  const bool is_of_program = call.names == nullptr && call.values.size() == 1 &&
+                             find(call.values[0]) != nullptr && !is_opaque(call.values[0]);
+  if (!is_of_program) throw Break{"call of the class " + name_of(call.callable)};
+  return need(PyWeakref_NewRef(call.values[0], nullptr));
+}
+
+}  // namespace taeda::dynamo

@@ -1,0 +1,373 @@
+"""Backwards of compiled functions: again, of gradients, after writes, with hooks of every kind."""
+
+import pytest
+from watched_programs import BACKENDS, check, errors, leaf, line, look, looks
+
+import taeda as t
+from taeda import nn
+
+PROGRAMS = []
+
+
+def program(f):
+    PROGRAMS.append(f)
+    return f
+
+
+# ---- backward more than once ----
+
+
+@program
+def a_second_backward(run):
+    x, seen = leaf(3), []
+    out = run(lambda x: x.exp() * x)(x).sum()
+    out.backward(retain_graph=True)
+    out.backward()
+    with errors(seen, 8):
+        out.backward()
+    return [*seen, look(x.grad)]
+
+
+@program
+def results_one_after_the_other(run):
+    x, seen = leaf(3), []
+
+    def f(x):
+        h = x.exp()
+        return h * 2, h * x
+
+    a, b = run(f)(x)
+    a.sum().backward(retain_graph=True)
+    first = x.grad.clone()
+    b.sum().backward()
+    with errors(seen, 8):
+        a.sum().backward()
+    return [*seen, *looks(first, x.grad)]
+
+
+@program
+def a_gradient_of_a_gradient(run):
+    x = leaf(4)
+    (g,) = t.autograd.grad(run(lambda x: (x**3).sin())(x).sum(), x, create_graph=True)
+    (h,) = t.autograd.grad(g.sum(), x, create_graph=True)
+    h.sum().backward()
+    return looks(g, h, x.grad)
+
+
+@program
+def a_penalty_on_the_gradient(run):
+    w, x = leaf(3, 3), leaf(2, 3)
+    out = run(lambda w, x: (x @ w).tanh())(w, x)
+    (g,) = t.autograd.grad(out.sum(), x, create_graph=True)
+    (out.sum() + g.pow(2).sum()).backward()
+    return looks(out, g, w.grad, x.grad)
+
+
+@program
+def the_gradient_of_a_tangent(run):
+    x, v = leaf(3), leaf(3)
+    out = run(lambda x: x * x * 2)(x)
+    (g,) = t.autograd.grad(out, x, v, create_graph=True)
+    g.sum().backward()
+    return looks(g, v.grad, x.grad)
+
+
+@program
+def what_has_no_gradient(run):
+    x, y = leaf(3), leaf(3)
+
+    def f(x, y, n):
+        return x * n, x.argmax(), (y * 2).detach()
+
+    a, b, c = run(f)(x, y, t.tensor(3))
+    grads = t.autograd.grad(a.sum(), [x, y], allow_unused=True)
+    return [*looks(a, b, c), *looks(*grads)]
+
+
+@program
+def an_unused_input_is_an_error(run):
+    x, y, seen = leaf(3), leaf(3), []
+    out = run(lambda x, y: x * 2)(x, y)
+    with errors(seen, 10):
+        t.autograd.grad(out.sum(), [x, y])
+    return seen
+
+
+@program
+def missing_gradients_are_zeros(run):
+    x, y = leaf(3), leaf(3)
+
+    def f(x, y):
+        return x * 2, y * 3
+
+    a, b = run(f)(x, y)
+    grads = t.autograd.grad(a.sum(), [x, y], allow_unused=True, materialize_grads=True)
+    b.sum().backward()
+    return looks(*grads, y.grad)
+
+
+@program
+def a_gradient_of_another_layout(run):
+    x = leaf(3, 4)
+    out = run(lambda x: x.exp())(x)
+    out.backward(line(4, 3).t())
+    return looks(x.grad)
+
+
+@program
+def accumulated_gradients(run):
+    x = leaf(3)
+    f = run(lambda x: (x * x).sum())
+    for _ in range(3):
+        f(x).backward()
+    return looks(x.grad)
+
+
+# ---- writes between forward and backward ----
+
+
+@program
+def a_saved_input_is_written(run):
+    x, y, seen = leaf(3), line(3), []
+    out = run(lambda x, y: x * y)(x, y)
+    y.add_(1)
+    with errors(seen, 12):
+        out.sum().backward()
+    return seen
+
+
+@program
+def a_saved_result_is_written(run):
+    x, seen = leaf(3), []
+    out = run(lambda x: x.softmax(0))(x)
+    out.mul_(2)
+    with errors(seen, 12):
+        out.sum().backward()
+    return seen
+
+
+@program
+def a_parameter_is_written(run):
+    w, x, seen = leaf(3), leaf(3), []
+    out = run(lambda w, x: w * x)(w, x)
+    with t.no_grad():
+        w.add_(1)
+    with errors(seen, 12):
+        out.sum().backward()
+    return seen
+
+
+@program
+def a_write_of_the_program_counts(run):
+    x, y = line(3), leaf(3)
+    before = x._version
+
+    def f(x, y):
+        x.add_(1)
+        return x * y
+
+    out = run(f)(x, y)
+    out.sum().backward()
+    return [*looks(x, out, y.grad), x._version > before]
+
+
+@program
+def writes_without_recording(run):
+    w = leaf(3)
+
+    def f(w):
+        loss = (w * 2).sum()
+        with t.no_grad():
+            w.sub_(0.1)
+        return loss
+
+    run(f)(w).backward()
+    return looks(w, w.grad)
+
+
+# ---- hooks ----
+
+
+@program
+def hooks_of_saved_tensors(run):
+    x = leaf(3)
+    f = run(lambda x: x.exp() * x)
+    with t.autograd.graph.saved_tensors_hooks(lambda s: s + 0, lambda s: s * 1):
+        out = f(x)
+    out.sum().backward()
+    return looks(out, x.grad)
+
+
+@program
+def saved_tensors_elsewhere(run):
+    x, w = leaf(2, 3), leaf(3, 3)
+    f = run(lambda x, w: (x @ w).tanh())
+    with t.autograd.graph.save_on_cpu():
+        out = f(x, w)
+    out.sum().backward()
+    return looks(out, x.grad, w.grad)
+
+
+@program
+def a_hook_that_fails(run):
+    x, seen = leaf(3), []
+    f = run(lambda x: x.exp())
+
+    def fail(_):
+        raise RuntimeError("cannot be unpacked")
+
+    with t.autograd.graph.saved_tensors_hooks(lambda s: s, fail):
+        out = f(x)
+    with errors(seen):
+        out.sum().backward()
+    return seen
+
+
+@program
+def hooks_of_an_input(run):
+    x, seen = leaf(3), []
+    handle = x.register_hook(lambda g: seen.append(look(g)) or g * 2)
+    f = run(lambda x: x.exp())
+    f(x).sum().backward()
+    handle.remove()
+    f(x).sum().backward()
+    return [seen, look(x.grad)]
+
+
+@program
+def hooks_of_a_result(run):
+    x, seen = leaf(3), []
+    out = run(lambda x: x * 2)(x)
+    out.register_hook(lambda g: seen.append(look(g)) or g * 3)
+    out.retain_grad()
+    (out * out).sum().backward()
+    return [seen, *looks(out.grad, x.grad)]
+
+
+@program
+def hooks_after_accumulation(run):
+    linear, seen = nn.Linear(3, 2), []
+    with t.no_grad():
+        linear.weight.copy_(line(2, 3))
+        linear.bias.zero_()
+
+    def step(p):
+        with t.no_grad():
+            p.sub_(0.1 * p.grad)
+        seen.append(tuple(p.shape))
+        p.grad = None
+
+    for p in linear.parameters():
+        p.register_post_accumulate_grad_hook(step)
+    f = run(lambda x, w, b: nn.functional.linear(x, w, b).relu())
+    f(line(4, 3), linear.weight, linear.bias).sum().backward()
+    return [sorted(seen), *looks(linear.weight, linear.bias)]
+
+
+@program
+def hooks_of_an_inner_input(run):
+    x, seen = leaf(3), []
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(look(g)))
+    run(lambda y: y.sin())(y).sum().backward()
+    return [seen, *looks(y.grad, x.grad)]
+
+
+@program
+def a_hook_of_several(run):
+    x, y, seen = leaf(3), leaf(3), []
+    t.autograd.graph.register_multi_grad_hook((x, y), lambda gs: seen.append(looks(*gs)))
+    run(lambda x, y: x * y)(x, y).sum().backward()
+    return seen
+
+
+@program
+def a_failing_hook(run):
+    x, seen = leaf(3), []
+
+    def fail(_):
+        raise RuntimeError("no such gradient")
+
+    x.register_hook(fail)
+    out = run(lambda x: x * 2)(x)
+    with errors(seen):
+        out.sum().backward()
+    return [*seen, x.grad]
+
+
+# ---- modes and functions ----
+
+
+@program
+def with_and_without_gradients(run):
+    x = leaf(3)
+    f = run(lambda x: x * 2)
+    a = f(x)
+    with t.no_grad():
+        b = f(x)
+    a.sum().backward()
+    return looks(a, b, x.grad)
+
+
+@program
+def a_function_of_the_user(run):
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            index = x.argmax()
+            ctx.mark_non_differentiable(index)
+            return x * 2, index
+
+        @staticmethod
+        def backward(ctx, grad, _):
+            (x,) = ctx.saved_tensors
+            return grad * 5 + x * 0
+
+    x = leaf(3)
+    out, index = run(lambda x: Twice.apply(x.sin()))(x)
+    out.sum().backward()
+    return looks(out, index, x.grad)
+
+
+@program
+def a_gradient_inside(run):
+    x = leaf(3)
+
+    def f(x):
+        y = x.sin()
+        return y * 2, y.detach().requires_grad_().exp().detach()
+
+    a, b = run(f)(x)
+    a.sum().backward()
+    return looks(a, b, x.grad)
+
+
+@program
+def detached_in_place(run):
+    x = leaf(3)
+
+    def f(x):
+        h = x * 2
+        h.detach_()
+        return h + 1, x * 3
+
+    a, b = run(f)(x)
+    b.sum().backward()
+    return looks(a, b, x.grad)
+
+
+@program
+def draws(run):
+    x = leaf(64)
+    t.manual_seed(3)
+    out = run(lambda x: nn.functional.dropout(x, 0.5) * t.rand_like(x))(x)
+    out.sum().backward()
+    return looks(out, x.grad)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_programs_see_the_same(program, backend):
+    check(program, backend)

@@ -1,0 +1,197 @@
+"""Writes that a graph keeps, memory that tensors swap, and the stages of a compilation."""
+
+import contextlib
+
+import pytest
+from taeda._functorch.aot_autograd import (
+    aot_compile_joint_with_descriptors,
+    aot_export_joint_with_descriptors,
+)
+from taeda.fx.aot import aot_function, aot_module_simplified, make_boxed_func, nop
+from taeda.fx.aot.descriptors import BufferAOTInput, ParamAOTInput, PlainAOTInput
+
+import taeda as t
+from taeda import nn
+
+
+def keeper(graphs):
+    def keep(gm, inputs):
+        graphs.append(gm)
+        return make_boxed_func(gm.forward)
+
+    return keep
+
+
+# ---- writes ----
+
+
+def count_calls(x, buffer):
+    buffer.add_(1)
+    return x * buffer
+
+
+def write_to_a_part(x, buffer):
+    buffer[0].mul_(2)
+    return x + buffer, buffer
+
+
+def write_and_look(x, buffer):
+    buffer.mul_(2)
+    return x + 1, buffer[1:], buffer.detach()
+
+
+def write_twice(x, buffer):
+    buffer.copy_(x.detach())
+    buffer.sub_(1)
+    return x * 3
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("program", [count_calls, write_to_a_part, write_and_look, write_twice])
+def test_writes_of_graphs(program, keeps, requires_grad):
+    graphs = []
+    compiled = aot_function(program, keeper(graphs), keep_inference_input_mutations=keeps)
+    for _ in range(2):
+        seen = []
+        for f in (program, compiled):
+            x, buffer = t.arange(3.0).requires_grad_(requires_grad), t.arange(3.0) + 2
+            place, version = buffer.data_ptr(), buffer._version
+            out = f(x, buffer)
+            assert buffer.data_ptr() == place and buffer._version > version
+            first = out[0] if isinstance(out, tuple) else out
+            if requires_grad:
+                first.sum().backward()
+            seen.append((out, buffer, x.grad))
+        t.testing.assert_close(seen[1], seen[0])
+    assert ("copy_" in graphs[0].code) == keeps
+
+
+def test_a_write_that_is_recorded_stays_outside():
+    def program(x, buffer):
+        buffer.mul_(x)
+        return buffer + 1
+
+    graphs = []
+    compiled = aot_function(program, keeper(graphs), keep_inference_input_mutations=True)
+    x, buffer = t.arange(3.0).requires_grad_(), t.ones(3)
+    out = compiled(x, buffer)
+    assert buffer.requires_grad and "copy_" not in graphs[0].code
+    (out.sum() + buffer.sum()).backward()
+    assert t.equal(x.grad, t.full((3,), 2.0))
+
+
+def test_an_input_that_changes_its_sizes_is_written_outside():
+    def program(buffer):
+        buffer.t_()
+        buffer.add_(1)
+
+    graphs = []
+    compiled = aot_function(program, keeper(graphs), keep_inference_input_mutations=True)
+    buffer = t.arange(6.0).reshape(2, 3)
+    compiled(buffer)
+    assert "copy_" not in graphs[0].code
+    assert t.equal(buffer, t.arange(6.0).reshape(2, 3).t() + 1)
+
+
+def test_a_kept_write_knows_its_line():
+    class Module(nn.Module):
+        def forward(self, x):
+            row = x[0]
+            row.mul_(2)
+            return (x + x,)
+
+    tracer = t.fx.Tracer()
+    tracer.record_stack_traces = True
+    gm = t.fx.GraphModule(Module(), tracer.trace(Module()))
+    graphs = []
+    aot_module_simplified(gm, [t.ones(2, 3)], keeper(graphs), keep_inference_input_mutations=True)
+    (write,) = [n for n in graphs[0].graph.nodes if "copy_" in str(n.target)]
+    assert "row.mul_(2)" in write.meta["stack_trace"]
+
+
+def test_memory_with_gaps_is_written_without_them():
+    """What a compiler gets has no scatter of values that lie apart; what is looked at has."""
+
+    def program(a):
+        a.mul_(3)
+        return a + 1
+
+    def looking(a):
+        a.mul_(3)
+        return a.as_strided((2, 2), (8, 1)) + 1
+
+    for f, scatters in ((program, False), (looking, True)):
+        graphs = []
+        wide, other = t.arange(32.0), t.arange(32.0)
+        a, b = (m.as_strided((4, 4), (8, 1), 0) for m in (wide, other))
+        t.testing.assert_close(aot_function(f, keeper(graphs))(a), f(b))
+        assert t.equal(wide, other)
+        assert ("as_strided_scatter" in graphs[0].code) == scatters
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_memory_that_is_put_back(requires_grad):
+    def program(x):
+        own = t.arange(6.0)
+        before = t.ops.aten.alias.default(x)
+        with t.no_grad():
+            x.set_(own)
+            x.set_(before)
+        return x + own.reshape(2, 3)
+
+    x, y = (t.ones(2, 3).requires_grad_(requires_grad) for _ in range(2))
+    out, want = aot_function(program, nop)(x * 2), program(y * 2)
+    assert t.equal(out, want)
+    if requires_grad:
+        out.sum().backward()
+        assert t.equal(x.grad, t.full((2, 3), 2.0))
+
+
+# ---- stages ----
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(t.arange(3.0) + 1)
+        self.register_buffer("calls", t.zeros(()))
+
+    def forward(self, x, *, bias):
+        self.calls.add_(1)
+        return {"out": x * self.weight + bias}
+
+
+def test_a_module_in_two_stages():
+    module, x, bias = Scaled(), t.ones(2, 3).requires_grad_(), t.full((3,), 0.5)
+    with contextlib.ExitStack() as stack:
+        joint = aot_export_joint_with_descriptors(stack, module, (x,), {"bias": bias})
+        assert joint.params_spec == ["weight"] and joint.buffers_spec == ["calls"]
+        nodes = joint.graph_module.graph.find_nodes(op="placeholder")
+        assert [n.meta.get("desc") for n in nodes][:4] == [
+            ParamAOTInput("weight"),
+            BufferAOTInput("calls"),
+            PlainAOTInput(0),
+            PlainAOTInput(1),
+        ]
+        run = aot_compile_joint_with_descriptors(joint)
+    assert module.calls.item() == 0
+    out = run(module.weight, module.calls, x, bias=bias)["out"]
+    assert t.equal(out, x * module.weight + bias) and module.calls.item() == 1
+    out.sum().backward()
+    assert t.equal(module.weight.grad, t.full((3,), 2.0))
+    assert t.equal(x.grad, module.weight.detach().expand(2, 3))
+
+
+def test_the_graph_between_the_stages_counts():
+    module, x = nn.Linear(2, 2, bias=False), t.ones(1, 2)
+    with contextlib.ExitStack() as stack:
+        joint = aot_export_joint_with_descriptors(stack, module, (x,))
+        graph = joint.graph_module.graph
+        output = graph.find_nodes(op="output")[0]
+        with graph.inserting_before(output):
+            doubled = graph.call_function(t.ops.aten.mul.Tensor, (output.args[0][0], 2))
+            doubled.meta["val"] = output.args[0][0].meta["val"]
+        output.update_arg(0, (doubled, *output.args[0][1:]))
+        run = aot_compile_joint_with_descriptors(joint)
+    assert t.equal(run(module.weight, x), module(x) * 2)

@@ -1,0 +1,528 @@
+"""What a compiled program does beside its result: calls that are remembered, ends of objects, random
+numbers of Python, hooks."""
+
+import functools
+import gc
+import importlib
+import random
+import typing
+import warnings
+import weakref
+
+import pytest
+from compiled_case import is_same
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
+
+BACKENDS = {"eager": {}, "aot_eager": {}, "inductor": {"options": {"native": "never"}}}
+both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def compiled_by(backend, function, **options):
+    counters.clear()
+    return t.compile(function, backend=backend, **BACKENDS[backend], **options)
+
+
+# ---- functions that remember their results ----
+
+
+def test_a_function_that_remembers_prints_once(capsys):
+    @functools.lru_cache
+    def table(n):
+        print("made", n)
+        return n * 2
+
+    def program(x, n):
+        return x * table(n) + table(n)
+
+    compiled = compiled_by("eager", program)
+    for n in (2, 2, 3, 2, 3):
+        assert is_same(compiled(t.ones(2), n), t.full((2,), 4.0 * n))
+    assert capsys.readouterr().out == "made 2\nmade 3\n"
+
+
+def test_a_function_that_remembers_and_writes_does_so_once():
+    log = []
+
+    @functools.cache
+    def noted(n):
+        log.append(n)
+        return n + 1
+
+    compiled = compiled_by("eager", lambda x: x + noted(4) + noted(4))
+    for _ in range(3):
+        log.append("call")
+        assert is_same(compiled(t.zeros(2)), t.full((2,), 10.0))
+    assert log == ["call", 4, "call", "call"]
+
+
+def test_remembered_results_are_one_object():
+    @functools.lru_cache(maxsize=4)
+    def made(n):
+        return [t.ones(n)]
+
+    def program(x):
+        return made(2), x + made(2)[0], made(2) is made(2)
+
+    compiled = compiled_by("eager", program, fullgraph=True)
+    results = [compiled(t.ones(2)) for _ in range(3)]
+    assert all(one[0] is made(2) and one[2] for one in results)
+    made(2)[0].fill_(5)
+    assert is_same(compiled(t.ones(2))[1], t.full((2,), 6.0))
+    made.cache_clear()
+    assert is_same(compiled(t.ones(2))[1], t.full((2,), 2.0))
+
+
+def test_functions_that_remember_of_tensors_and_objects():
+    class Model:
+        @functools.lru_cache  # noqa: B019
+        def scale(self, n):
+            return n / 2
+
+    @functools.lru_cache
+    def twice(x):
+        return x * 2
+
+    model = Model()
+    compiled = compiled_by("eager", lambda x, n: twice(x) * model.scale(n), fullgraph=True)
+    for n in (1, 2, 3):
+        assert is_same(compiled(t.ones(2), n), t.full((2,), float(n)))
+
+
+def test_functions_that_remember_draw_once():
+    @functools.cache
+    def noise():
+        return t.rand(3)
+
+    def program(x):
+        return x + t.rand(3) + noise()
+
+    t.manual_seed(3)
+    noise.cache_clear()
+    expected = [program(t.zeros(3)) for _ in range(3)]
+    noise.cache_clear()
+    t.manual_seed(3)
+    compiled = compiled_by("eager", program)
+    assert is_same([compiled(t.zeros(3)) for _ in range(3)], expected)
+
+
+# ---- ends of objects ----
+
+
+class Ending:
+    def __init__(self, log, name):
+        self.log, self.name = log, name
+        log.append(f"+{name}")
+
+    def __del__(self):
+        self.log.append(f"-{self.name}")
+
+
+def order_of_a_variable(x, log):
+    one = Ending(log, "one")
+    log.append("between")
+    one = Ending(log, "other")
+    log.append(one.name)
+    del one
+    log.append("behind")
+    return x + 1
+
+
+def order_of_a_call(x, log):
+    def inner(v):
+        held = Ending(log, "held")
+        return v * len(held.name)
+
+    y = inner(x)
+    log.append("returned")
+    return y
+
+
+def order_of_an_attribute(x, log):
+    class Owner:
+        pass
+
+    owner = Owner()
+    owner.part = Ending(log, "part")
+    log.append("made")
+    owner.part = None
+    log.append("behind")
+    return x
+
+
+def order_of_a_temporary(x, log):
+    y = x * len(Ending(log, "gone").name)
+    log.append("behind")
+    return y
+
+
+def order_of_finalizers(x, log):
+    class Plain:
+        pass
+
+    plain = Plain()
+    weakref.finalize(plain, log.append, "finalized")
+    log.append("before")
+    del plain
+    log.append("behind")
+    return x + 1
+
+
+def order_of_references(x, log):
+    class Plain:
+        pass
+
+    plain = Plain()
+    seen = weakref.ref(plain)
+    log.append(seen() is plain)
+    del plain
+    log.append(seen() is None)
+    return x + 1
+
+
+def order_of_a_loop(x, log):
+    for i in range(3):
+        one = Ending(log, i)
+        x = x + one.name
+        log.append("step")
+    return x
+
+
+ORDERS = [
+    order_of_a_variable,
+    order_of_a_call,
+    order_of_an_attribute,
+    order_of_a_temporary,
+    order_of_finalizers,
+    order_of_references,
+    order_of_a_loop,
+]
+
+
+@both
+@pytest.mark.parametrize("program", ORDERS, ids=lambda program: program.__name__)
+def test_objects_end_when_they_do_plainly(program, backend):
+    expected = []
+    result = program(t.ones(2), expected)
+    compiled = compiled_by(backend, program)
+    for _ in range(3):
+        log = []
+        assert is_same(compiled(t.ones(2), log), result)
+        gc.collect()
+        assert log == expected
+
+
+def test_weak_references_to_objects_of_the_program():
+    class Plain:
+        pass
+
+    plain = Plain()
+    plain.by = 3
+
+    def program(x):
+        reference = weakref.ref(plain)
+        return x * reference().by, reference
+
+    compiled = compiled_by("eager", program, fullgraph=True)
+    for _ in range(2):
+        y, reference = compiled(t.ones(2))
+        assert is_same(y, t.full((2,), 3.0)) and reference() is plain
+
+
+# ---- random numbers of Python ----
+
+
+def draws(x):
+    y = x * random.random() + random.uniform(1, 2)
+    return y, random.randint(1, 6), random.gauss(0.0, 1.0)
+
+
+def draws_behind_a_seed(x):
+    random.seed(7)
+    return x * random.random(), random.randrange(10)
+
+
+def draws_and_decides(x):
+    if random.random() < 0.5:
+        return x + 1
+    return x - random.randint(0, 9)
+
+
+def draws_of_its_own(x):
+    own = random.Random(5)
+    chosen = own.choice([1, 2, 3])
+    order = [1, 2, 3, 4]
+    own.shuffle(order)
+    return x * own.uniform(0, 1) + chosen, order, own.sample(range(9), 3)
+
+
+def draws_in_a_loop(x):
+    return [x * random.random() for _ in range(3)]
+
+
+def draws_before_an_error(x):
+    random.random()
+    return x @ x.new_ones(5, random.randint(2, 2))
+
+
+@both
+@pytest.mark.parametrize(
+    "program",
+    [draws, draws_behind_a_seed, draws_and_decides, draws_of_its_own, draws_in_a_loop],
+    ids=lambda program: program.__name__,
+)
+def test_random_numbers_are_those_of_the_plain_program(program, backend):
+    random.seed(1)
+    expected = [program(t.ones(2)) for _ in range(6)] + [random.random()]
+    random.seed(1)
+    compiled = compiled_by(backend, program)
+    got = [compiled(t.ones(2)) for _ in range(6)] + [random.random()]
+    assert is_same(got, expected, is_rounded=True)
+
+
+@pytest.mark.parametrize("program", [draws, draws_behind_a_seed, draws_of_its_own, draws_in_a_loop])
+def test_random_numbers_are_no_break(program):
+    compiled = compiled_by("eager", program, fullgraph=True)
+    for _ in range(3):
+        compiled(t.ones(2))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_a_generator_of_the_program():
+    class Sampler:
+        def __init__(self):
+            self.generator = random.Random(3)
+
+        def draw(self, x):
+            return x * self.generator.uniform(0, 2)
+
+    plain, other = Sampler(), Sampler()
+    compiled = compiled_by("eager", lambda x: other.draw(x), fullgraph=True)
+    for _ in range(3):
+        assert is_same(compiled(t.ones(2)), plain.draw(t.ones(2)))
+
+
+def test_a_generator_that_is_given_back():
+    def program(x):
+        own = random.Random(4)
+        return x * own.random(), own
+
+    _, expected = program(t.ones(2))
+    compiled = compiled_by("eager", program, fullgraph=True)
+    for _ in range(2):
+        _, own = compiled(t.ones(2))
+        assert own.getstate() == expected.getstate()
+
+
+def test_random_numbers_of_a_program_that_raises():
+    compiled = compiled_by("eager", draws_before_an_error)
+    for function in (draws_before_an_error, compiled, compiled):
+        random.seed(2)
+        with pytest.raises(RuntimeError):
+            function(t.ones(2, 3))
+        after = random.random()
+        random.seed(2)
+        random.random(), random.randint(2, 2)
+        assert after == random.random()
+
+
+# ---- hooks ----
+
+
+def hooked_with_values(x, w):
+    y = x * w
+    scale = y.detach().mean()
+    y.register_hook(lambda grad: grad * scale)
+    return (y * 2).sum()
+
+
+def hooked_plainly(x, w):
+    y = x * w
+    y.register_hook(lambda grad: grad * 3)
+    return (y * y).sum()
+
+
+def hooked_for_nothing(x, w):
+    y = x * w
+    y.register_hook(lambda grad: None)
+    return y.sum()
+
+
+def hooked_twice(x, w):
+    y = (x * w).relu()
+    factors = [2.0, 0.5]
+    for factor in factors:
+        y.register_hook(functools.partial(lambda grad, by: grad * by + 1, by=factor))
+    return (y * w).sum()
+
+
+@both
+@pytest.mark.parametrize(
+    "program",
+    [hooked_with_values, hooked_plainly, hooked_for_nothing, hooked_twice],
+    ids=lambda program: program.__name__,
+)
+def test_hooks_of_results(program, backend):
+    def gradients(function):
+        x, w = t.arange(3.0), t.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        loss = function(x, w)
+        loss.backward()
+        return loss.detach(), w.grad
+
+    expected = gradients(program)
+    compiled = compiled_by(backend, program, fullgraph=True)
+    for _ in range(2):
+        assert is_same(gradients(compiled), expected, is_rounded=True)
+
+
+@both
+def test_hooks_of_the_programs_tensors(backend):
+    def program(w):
+        handle = w.register_hook(lambda grad: grad * 10)
+        return (w * 2).sum(), handle
+
+    compiled = compiled_by(backend, program, fullgraph=True)
+    w = t.ones(2, requires_grad=True)
+    loss, handle = compiled(w)
+    loss.backward()
+    assert is_same(w.grad, t.full((2,), 20.0))
+    handle.remove()
+    w.grad = None
+    (w * 2).sum().backward()
+    assert is_same(w.grad, t.full((2,), 2.0))
+
+
+def test_a_hook_without_a_gradient_is_an_error():
+    def program(x):
+        y = x * 2
+        try:
+            y.register_hook(lambda grad: grad)
+        except RuntimeError as error:
+            return y, str(error)
+
+    compiled = compiled_by("eager", program)
+    assert is_same(compiled(t.ones(2)), program(t.ones(2)))
+
+
+@both
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_backward_hooks_of_modules(backend, requires_grad):
+    def make():
+        t.manual_seed(0)
+        model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).requires_grad_(
+            requires_grad
+        )
+        log = []
+        model[0].register_full_backward_hook(
+            lambda m, gi, go: log.append(("full", go[0].sum().item()))
+        )
+        model[2].register_full_backward_pre_hook(lambda m, go: log.append(("pre", go[0].shape)))
+        return model, log
+
+    def steps(model, called):
+        x = t.ones(4, 2, requires_grad=True)
+        for _ in range(2):
+            called(x).sum().backward()
+        return x.grad, [p.grad for p in model.parameters()]
+
+    plain, expected_log = make()
+    expected = steps(plain, plain)
+    model, log = make()
+    assert is_same(steps(model, compiled_by(backend, model)), expected, is_rounded=True)
+    assert [name for name, _ in log] == [name for name, _ in expected_log]
+
+
+# ---- others ----
+
+
+def test_stack_traces_list_the_frames_of_the_program():
+    def inner(x):
+        return x.relu()
+
+    def outer(x):
+        return inner(x) + 1
+
+    seen = []
+
+    def backend(gm, inputs):
+        seen.extend(node for node in gm.graph.nodes if node.op.startswith("call"))
+        return gm
+
+    t.compile(outer, backend=backend)(t.ones(2))
+    lines = seen[0].stack_trace.splitlines()
+    assert [line.strip() for line in lines[1::2]] == ["return inner(x) + 1", "return x.relu()"]
+    assert lines[0].endswith("in outer") and lines[2].endswith("in inner")
+    assert seen[0].stack_trace.endswith("\n")
+    assert len(seen[1].stack_trace.splitlines()) == 2
+
+
+@typing.runtime_checkable
+class Named(typing.Protocol):
+    name: str
+
+    def shown(self): ...
+
+
+class Shown:
+    def shown(self):
+        return "shown"
+
+
+def test_protocols_ask_for_names():
+    def program(x, one):
+        return x + 1 if isinstance(one, (int, Named)) else x - 1
+
+    compiled = compiled_by("eager", program, fullgraph=True)
+    one = Shown()
+    assert is_same(compiled(t.ones(2), one), t.zeros(2))
+    one.name = "one"
+    assert is_same(compiled(t.ones(2), one), t.full((2,), 2.0))
+    del one.name
+    assert is_same(compiled(t.ones(2), one), t.zeros(2))
+
+
+def test_single_dispatch_sees_what_is_registered():
+    @functools.singledispatch
+    def size(value):
+        return 1
+
+    def program(x, value):
+        return x * size(value)
+
+    compiled = compiled_by("eager", program, fullgraph=True)
+    assert is_same(compiled(t.ones(2), [1]), t.ones(2))
+    size.register(list, lambda value: len(value) + 3)
+    assert is_same(compiled(t.ones(2), [1]), t.full((2,), 4.0))
+    assert is_same(compiled(t.ones(2), (1,)), t.ones(2))
+
+
+@both
+def test_tensors_without_dimensions_as_indices(backend):
+    def program(x, n):
+        y = x * 2
+        y[n] = 7.0
+        return y[n], y[n, 1], y[1, n], y[:, n] + x[n - 1], y
+
+    x = t.arange(9.0).view(3, 3)
+    compiled = compiled_by(backend, program, fullgraph=True)
+    for n in (0, 2, -1):
+        assert is_same(compiled(x, t.tensor(n)), program(x, t.tensor(n)))
+    for function in (program, compiled):
+        with pytest.raises(IndexError, match=r"out of bounds|out of range"):
+            function(x, t.tensor(3))
+
+
+def test_warnings_are_not_errors_of_functions_that_remember():
+    @functools.cache
+    def warned(n):
+        warnings.warn("once", stacklevel=1)
+        return n
+
+    compiled = compiled_by("eager", lambda x: x * warned(2))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            compiled(t.ones(2))
+    assert [str(one.message) for one in told] == ["once"]

@@ -1,0 +1,111 @@
+"""Numbers that change between calls, in factories, fills and arguments: one graph, on all backends."""
+
+import importlib
+
+import pytest
+from under_test import NAME, t
+
+F = importlib.import_module(f"{NAME}.nn.functional")
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
+
+OPTIONS = {"eager": {}, "aot_eager": {}, "inductor": {"options": {"native": "never"}}}
+
+# Of a tensor of four floats, an int n and a float f.
+PROGRAMS = {
+    "full": lambda x, n, f: t.full((n, 1), n / 10) + x,
+    "full_of_float": lambda x, n, f: t.full((n, 1), f) * x,
+    "full_of_expression": lambda x, n, f: t.full((2,), f * 2 + n / 3 - 1),
+    "full_of_integers": lambda x, n, f: t.full((2, n), n * 3),
+    "full_cut_to_integers": lambda x, n, f: t.full((2,), f, dtype=t.int64),
+    "full_of_truth": lambda x, n, f: t.full((2,), f, dtype=t.bool),
+    "full_like": lambda x, n, f: t.full_like(x, f / n),
+    "new_full": lambda x, n, f: x.new_full((n,), f),
+    "fill_": lambda x, n, f: t.zeros(3).fill_(f) + t.empty(n).fill_(n * f).sum(),
+    "tensor": lambda x, n, f: t.tensor(f) * x,
+    "tensor_of_list": lambda x, n, f: t.tensor([f, n / 7, 1.0]),
+    "tensor_of_integers": lambda x, n, f: t.tensor([n, n + 1, 2]),
+    "scalar_tensor": lambda x, n, f: t.scalar_tensor(f + n),
+    "as_tensor": lambda x, n, f: t.as_tensor(f) + x,
+    "arange": lambda x, n, f: t.arange(n) * f,
+    "arange_from": lambda x, n, f: t.arange(n, n + 4),
+    "arange_step": lambda x, n, f: t.arange(0, 3 * n, n),
+    "linspace": lambda x, n, f: t.linspace(0, f, 5),
+    "linspace_between": lambda x, n, f: t.linspace(f, n / 2, 4),
+    "clamp": lambda x, n, f: x.clamp(-f, f / 2) + x.clamp(min=n / 10),
+    "clamp_integers": lambda x, n, f: t.arange(5).clamp(max=n),
+    "clamp_": lambda x, n, f: (x * 1).clamp_(max=f),
+    "masked_fill": lambda x, n, f: x.masked_fill(x > 0, f),
+    "where": lambda x, n, f: t.where(x > f, x, f * n),
+    "pad": lambda x, n, f: F.pad(x, (1, 2), value=f),
+    "threshold": lambda x, n, f: F.threshold(x, f, n / 2),
+    "leaky": lambda x, n, f: F.leaky_relu(x, f) + F.elu(x, f),
+    "add_alpha": lambda x, n, f: t.add(x, x, alpha=f) - t.sub(x, 1, alpha=n),
+    "lerp": lambda x, n, f: t.lerp(x, x + 1, f),
+    "addcmul": lambda x, n, f: t.addcmul(x, x, x, value=f / n),
+    "nan_to_num": lambda x, n, f: t.nan_to_num(x / 0 * 0, nan=f),
+    "scaled": lambda x, n, f: x * f + x / (f + n) - (f - x),
+    "item_written": lambda x, n, f: _written(x, f),
+    "number_given": lambda x, n, f: (x * (f * 2), f * 2, n / 4, n * 2),
+    "rounded_to_integer": lambda x, n, f: t.zeros(int(f * 8) + n),
+    "variance": lambda x, n, f: x.var(correction=0) * f,
+    "drawn": lambda x, n, f: t.rand(n) * f,
+    "normal": lambda x, n, f: t.empty(3).normal_(0.0, 1.0) * f,
+    "root": lambda x, n, f: x * (n**0.5),
+}
+
+
+def _written(x, f):
+    y = x.clone()
+    y[0] = f
+    y[1:3] = f * 2
+    return y
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_with_numbers_that_change(name, backend):
+    def program(x, n, f):
+        return PROGRAMS[name](x, n, f)
+
+    compiled = t.compile(program, backend=backend, **OPTIONS[backend])
+    x = t.tensor([-1.5, 0.25, 0.75, 2.0])
+    for n, f in ((2, 0.5), (3, 0.75), (4, 0.625), (5, 0.25)):
+        t.manual_seed(n)
+        expected = program(x, n, f)
+        t.manual_seed(n)
+        got = compiled(x, n, f)
+        t.testing.assert_close(got, expected, rtol=1e-6, atol=1e-6, equal_nan=True)
+        assert type(got) is type(expected)
+        if isinstance(got, t.Tensor):
+            assert got.dtype == expected.dtype and got.stride() == expected.stride()
+
+
+# A size that is counted in steps of a number, and arguments that are floats of C++.
+SPECIALIZED = {"rounded_to_integer", "arange_step", "pad", "nan_to_num"}
+
+
+@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - SPECIALIZED))
+def test_changing_numbers_are_compiled_twice(name):
+    def program(x, n, f):
+        return PROGRAMS[name](x, n, f)
+
+    counters.clear()
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for n, f in ((2, 0.5), (3, 0.75), (4, 0.625), (5, 0.25), (6, 0.375)):
+        compiled(t.ones(4), n, f)
+    assert counters["stats"]["unique_graphs"] == 2, dict(counters["recompile"])
+
+
+def test_numbers_are_computed_in_the_kernel():
+    def program(x, n, f):
+        return (x * (f * 2 + n / 10)).relu() + t.full_like(x, f - n)
+
+    compiled = t.compile(program, **OPTIONS["inductor"])
+    x = t.ones(4)
+    for n, f in ((2, 0.5), (3, 0.75), (4, 0.625)):
+        t.testing.assert_close(compiled(x, n, f), program(x, n, f))
