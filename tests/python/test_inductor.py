@@ -126,6 +126,54 @@ def test_a_class_out_of_range_raises_eagers_error(bad):
     assert compiled.report()[0]["kernels"] == 1
 
 
+CROSS_ENTROPIES = {
+    "mean": lambda x, y, w: F.binary_cross_entropy(x, y),
+    "sum": lambda x, y, w: F.binary_cross_entropy(x, y, reduction="sum"),
+    "weighted": lambda x, y, w: F.binary_cross_entropy(x, y, w),
+    "each": lambda x, y, w: F.binary_cross_entropy(x, y, w, reduction="none") * 2,
+}
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.bfloat16])
+@pytest.mark.parametrize("name", CROSS_ENTROPIES)
+def test_probabilities_out_of_range_raise_eagers_error(name, dtype):
+    f = CROSS_ENTROPIES[name]
+
+    def probabilities(*sizes):
+        return [t.rand(*sizes).to(dtype) for _ in range(2)] + [t.rand(sizes[-1]).to(dtype)]
+
+    x, y, w = probabilities(6, 70)
+    x[0, :2], y[0, 2:4] = t.tensor([0.0, 1.0]), t.tensor([0.0, 1.0])
+    compiled = captured(f, [x, y, w])
+    for _ in range(2):
+        for good in ([x, y, w], probabilities(90, 300), probabilities(1, 1)):
+            assert same(compiled(*good), f(*good))
+        for bad in (-0.5, 1.5, float("nan")):
+            for which in (0, 1):
+                given = [x.clone(), y.clone(), w]
+                given[which][3, 5] = bad
+                with pytest.raises(RuntimeError, match="between 0 and 1") as eager:
+                    f(*given)
+                with pytest.raises(RuntimeError) as raised:
+                    compiled(*given)
+                assert str(raised.value) == str(eager.value)
+        compiled.compile_native()
+
+
+def test_gradients_of_probabilities():
+    def f(x, y, w):
+        return F.binary_cross_entropy(x.sigmoid(), y, w)
+
+    x = t.randn(6, 70).requires_grad_()
+    y, w = t.rand(6, 70), t.rand(70)
+    compiled = captured(f, [x, y, w])
+    assert not compiled.report()[0]["called"]
+    for _ in range(2):
+        want, have = t.autograd.grad(f(x, y, w), x), t.autograd.grad(compiled(x, y, w), x)
+        assert same(have[0], want[0])
+        compiled.compile_native()
+
+
 DIVISIONS = {
     "floor_divide": lambda x, y: (x * 3) // y + 1,
     "remainder": lambda x, y: x % y * 2,

@@ -1,5 +1,7 @@
-// Losses of target classes, as their eager kernels compute them.
+// Losses that look at values before they use them, as their eager kernels compute them.
 #include "taeda/kernel/reduce_bodies.h"
+#include "taeda/ops/index_map.h"
+#include "taeda/ops/loss/bodies.h"
 #include "taeda/ops/loss/lowerings.h"
 
 namespace taeda::lowering {
@@ -204,6 +206,52 @@ void _fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self
     const SymMask is_class = e.index(at[1]) == e.index(targets.class_at(e, row));
     return where(targets.is_ignored(e, row), e.constant(0, e.type_of(share)),
                  where(is_class, share - scale, share));
+  });
+}
+
+namespace {
+
+// A number of [0, 1] as it is; another one is found as the index of an array with one element is,
+// so that eager's operator says what is wrong.
+Sym probability(Emitter& e, Sym x) {
+  const Type type = e.type_of(x);
+  const Sym low = e.constant(0, type), high = e.constant(1, type);
+  const Sym none = e.constant(0, Type::I64), one = e.constant(1, Type::I64);
+  const Expr* place =
+      e.indirect(where((x >= low) & (x <= high), none, one), e.pool().integer(1), false);
+  return where(e.index(place) == none, x, low);
+}
+
+}  // namespace
+
+void binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight,
+                          int64_t reduction, const Tensor& out) {
+  Lowering& l = Lowering::current();
+  const Definition &x = l.of(self), &t = l.of(target);
+  const Definition* losses =
+      &l.define(self.dtype(), x.sizes, [&x, &t](Emitter& e, const Place& at) {
+        const Place beside = broadcast_place(e.pool(), x.sizes, t.sizes, at);
+        return bodies::BinaryCrossEntropy::apply(probability(e, e.read(x, at)),
+                                                 probability(e, e.read(t, beside)));
+      });
+  if (weight.defined()) {
+    const Definition& w = l.of(weight);
+    losses = &l.define(
+        out.dtype(), x.sizes,
+        [&x, &w, losses, type = kernel::compute_type(out.dtype())](Emitter& e, const Place& at) {
+          const Place beside = broadcast_place(e.pool(), x.sizes, w.sizes, at);
+          return e.cast(e.read(*losses, at), type) * e.cast(e.read(w, beside), type);
+        });
+  }
+  const auto each = [losses](Emitter& e, const Place& at) { return e.read(*losses, at); };
+  if (reduction == kNone) return l.define(out, each);
+  const Reduction& total = total_of(x.sizes, each);
+  l.define(out, [&total, reduction](Emitter& e, const Place&) {
+    const Sym sum = e.result(total, 0, {});
+    if (reduction != kMean) return sum;
+    const Expr* count = e.pool().integer(1);
+    for (const Expr* size : total.sizes) count = e.pool().mul(count, size);
+    return sum / e.cast(e.index(count), e.type_of(sum));
   });
 }
 
