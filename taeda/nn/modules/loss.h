@@ -27,8 +27,13 @@ class MSELossImpl : public LossLayer<MSELossImpl, MSELossOptions, functional::ms
 };
 TAEDA_MODULE(MSELoss);
 
+// The one of two functions with that name: nvcc drops what says which.
+inline Tensor smooth_l1_loss_by_options(const Tensor& input, const Tensor& target,
+                                        const SmoothL1LossOptions& options) {
+  return functional::smooth_l1_loss(input, target, options);
+}
 class SmoothL1LossImpl
-    : public LossLayer<SmoothL1LossImpl, SmoothL1LossOptions, functional::smooth_l1_loss> {
+    : public LossLayer<SmoothL1LossImpl, SmoothL1LossOptions, smooth_l1_loss_by_options> {
  public:
   using FunctionLayer::FunctionLayer;
 };
