@@ -151,11 +151,12 @@ Tensor FakeMode::make_fake(const Tensor& like, SymIntList sizes, SymIntList stri
   const auto bytes = static_cast<int64_t>(like.storage()->nbytes());
   t.impl()->set_storage(make_tensor({bytes}, DType::UInt8, DeviceType::Meta).storage());
   KnownStorage& known = storages_[like.storage().get()];
-  if (known.key.lock().get() == like.storage().get())
-    t.impl()->set_storage(known.fake);
-  else
+  if (known.key.lock().get() == like.storage().get()) {
+    t.impl()->set_storage(known.fake);  // and its version, which counts the writes since
+  } else {
     known = {WeakPtr<StorageImpl>(like.storage()), t.storage()};
-  known.fake->version().store(like.storage()->version().load());
+    known.fake->version().store(like.storage()->version().load());
+  }
   t.impl()->set_sym_geometry(sizes, strides, std::move(offset));
   KeySet keys = t.keys();
   for (const Key k : {Key::Conjugate, Key::Negative})

@@ -14,6 +14,12 @@ bool is_computed(const Expr* number) {
   switch (number->op) {
     case ExprOp::Constant:
     case ExprOp::Symbol: return number->kind != SymKind::Bool;
+    case ExprOp::FloorDiv:
+    case ExprOp::Mod:
+      if (number->kind == SymKind::Float || number->args[0]->kind == SymKind::Float ||
+          number->args[1]->kind == SymKind::Float)
+        return false;
+      break;
     case ExprOp::Min:
     case ExprOp::Max:
       if (number->kind == SymKind::Float) return false;
@@ -22,19 +28,21 @@ bool is_computed(const Expr* number) {
     case ExprOp::Mul:
     case ExprOp::Pow:
     case ExprOp::IntPow:
-    case ExprOp::FloorDiv:
-    case ExprOp::Mod:
     case ExprOp::FloatAdd:
     case ExprOp::FloatSub:
     case ExprOp::FloatMul:
     case ExprOp::FloatDiv:
     case ExprOp::IntTrueDiv:
     case ExprOp::ToFloat:
-    case ExprOp::Sqrt:
+    case ExprOp::Sqrt: break;
+    // Kernels compute integers as indices, which are made of sizes.
     case ExprOp::FloorToInt:
     case ExprOp::CeilToInt:
     case ExprOp::RoundToInt:
-    case ExprOp::TruncToInt: break;
+    case ExprOp::TruncToInt:
+      for (const Expr* symbol : symbolic::symbols_of(number))
+        if (symbol->kind == SymKind::Float) return false;
+      break;
     default: return false;
   }
   return std::all_of(number->args.begin(), number->args.end(), is_computed);

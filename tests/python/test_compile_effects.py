@@ -526,3 +526,36 @@ def test_warnings_are_not_errors_of_functions_that_remember():
         for _ in range(3):
             compiled(t.ones(2))
     assert [str(one.message) for one in told] == ["once"]
+
+
+def test_an_error_gives_pythons_random_numbers_back():
+    def program(x, i):
+        return x[i] * random.random()
+
+    def drawn(function):
+        random.seed(3)
+        seen = []
+        for i in (1, 40, 2):
+            try:
+                seen.append(function(t.arange(5.0), i).item())
+            except IndexError:
+                seen.append("no such index")
+        return seen, random.random()
+
+    assert drawn(t.compile(program)) == drawn(program)
+
+
+FACTOR = 3
+
+
+def test_what_is_remembered_sees_what_was_written():
+    @functools.lru_cache
+    def scaled(n):
+        return n * FACTOR
+
+    def program(x, factor):
+        global FACTOR
+        FACTOR = factor
+        return x * scaled(1)
+
+    assert t.compile(program)(t.ones(1), 9).item() == 9

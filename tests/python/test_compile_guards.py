@@ -504,3 +504,21 @@ def test_a_compiled_function_inside_of_a_transform():
     compiled = t.compile(lambda row: row * 2 + 1, backend="eager")
     assert is_same(t.vmap(compiled)(X), X * 2 + 1)
     assert is_same(t.func.grad(lambda x: compiled(x).sum())(X), t.full_like(X, 2))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_inputs_that_share_memory_at_the_first_call_alone(backend):
+    def program(x, y):
+        x.add_(1)
+        return y * 2
+
+    compiled = t.compile(program, backend=backend)
+    base = t.arange(8.0)
+    compiled(base[:4], base[2:6])
+    x, y = t.arange(4.0), t.arange(4.0)
+    assert compiled(x, y).tolist() == [0, 2, 4, 6]
+    assert (x.tolist(), y.tolist()) == ([1, 2, 3, 4], [0, 1, 2, 3])
+    base, plain = t.arange(8.0), t.arange(8.0)
+    expected = program(plain[:4], plain[1:5])
+    assert compiled(base[:4], base[1:5]).tolist() == expected.tolist()
+    assert base.tolist() == plain.tolist()

@@ -34,6 +34,7 @@ PROGRAMS = {
     "clamp": lambda x, n, f: x.clamp(-f, f / 2) + x.clamp(min=n / 10),
     "clamp_integers": lambda x, n, f: t.arange(5).clamp(max=n),
     "clamp_": lambda x, n, f: (x * 1).clamp_(max=f),
+    "rest_of_a_quotient": lambda x, n, f: x * (f % 0.3) + 7.0 // f,
     "masked_fill": lambda x, n, f: x.masked_fill(x > 0, f),
     "where": lambda x, n, f: t.where(x > f, x, f * n),
     "pad": lambda x, n, f: F.pad(x, (1, 2), value=f),

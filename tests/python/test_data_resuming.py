@@ -160,6 +160,28 @@ class TestMaps:
         loader.load_state_dict(state)
         assert [batch.item() for batch in loader] == list(range(4, 9))
 
+    @pytest.mark.parametrize("is_used", [False, True])
+    @pytest.mark.parametrize("epoch", [0, 1])
+    def test_the_order_of_workers_that_stay(self, epoch, is_used):
+        def made():
+            return DataLoader(
+                list(range(12)), shuffle=True, batch_size=3, num_workers=1, persistent_workers=True
+            )
+
+        t.manual_seed(4)
+        loader = made()
+        for _ in range(epoch):
+            list(loader)
+        iterator = iter(loader)
+        next(iterator)
+        state = loader.state_dict()
+        rest = [batch.tolist() for batch in iterator]
+        other = made()
+        if is_used:
+            list(other)
+        other.load_state_dict(state)
+        assert [batch.tolist() for batch in other] == rest
+
     def test_batches_keep_their_workers(self):
         class Worker(t.utils.data.Dataset):
             def __len__(self):

@@ -419,3 +419,21 @@ def test_reports_say_what_an_operand_saves():
     assert step["prologues"] == ["kernel0"] and step["nodes"] == ["_to_copy = _to_copy", "mm = mm"]
     assert step["bytes_saved"] == 2 * 100 * 48 * 4
     assert step["bytes_read"] == 64 * 100 * 4 + 100 * 48 * 2
+
+
+def test_parts_of_a_frozen_weight_have_panels_of_their_own():
+    from taeda._inductor import config
+
+    class Columns(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = t.nn.Parameter(t.randn(64, 96))
+
+        def forward(self, x, first, end):
+            return F.relu(x @ self.weight[:, first:end])
+
+    model, x = Columns().eval(), t.randn(100, 64)
+    with config.patch(freezing=True), t.no_grad():
+        compiled = t.compile(model)
+        for first, end in ((0, 96), (0, 80), (0, 70), (10, 60), (20, 60), (5, 96)):
+            t.testing.assert_close(compiled(x, first, end), model(x, first, end))

@@ -1,5 +1,7 @@
 """Tests recurrent cells and layers: against the definition of a step, packed sequences, PyTorch."""
 
+import platform
+
 import pytest
 
 import taeda as t
@@ -244,6 +246,8 @@ def check_equal(got, expected, tolerance):
 @pytest.mark.parametrize("name, settings", LAYERS + CELLS)
 @pytest.mark.parametrize("given", ["float32", "bfloat16", "float64"])
 def test_dtypes_under_autocast_are_pytorchs(torch, name, settings, given):
+    if name == "LSTM" and given == "float32" and platform.machine() == "aarch64":
+        pytest.skip("PyTorch has no LSTM in bfloat16 on this processor")
     dtype = "float64" if given == "float64" else "float32"
 
     def call(lib, layer):

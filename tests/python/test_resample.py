@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import platform
 import random
 
 import pytest
@@ -231,6 +232,10 @@ def test_grid_arguments():
 ODD_PLACES = [float("nan"), float("inf"), -float("inf"), 0.3, -1.0, 2.5]
 
 
+@pytest.mark.skipif(
+    platform.machine() == "aarch64",
+    reason="PyTorch converts NaN and infinity to other places on this processor",
+)
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("ndim", [2, 3])

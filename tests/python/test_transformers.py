@@ -14,7 +14,7 @@ MODELS = ["bert", "gpt2", "llama", "t5", "vit", "whisper", "clip"]
 
 # Breaks that PyTorch has, too: what is printed once, and what generation asks of data.
 BREAKS = {
-    "gpt2": {"a descriptor of C"},
+    "gpt2": {"a descriptor of C", "an operation on _thread.RLock"},
     "whisper": {"a value that only data tells", "an operation on enumerate"},
 }
 

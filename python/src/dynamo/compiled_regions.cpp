@@ -123,7 +123,9 @@ class RandomStream {
     if (state_) default_cpu_generator().set_state(*state_);
     for (auto it = generators_.rbegin(); it != generators_.rend(); ++it) {
       const auto& [generator, state] = *it;
-      const Ref done(PyObject_CallMethod(generator.get(), "setstate", "O", state.get()));
+      const Ref name(PyUnicode_InternFromString("setstate"));
+      const Ref done(name ? PyObject_CallMethodOneArg(generator.get(), name.get(), state.get())
+                          : nullptr);
       if (!done) PyErr_Clear();
     }
   }

@@ -87,6 +87,8 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
   const int is_remembered = PyDict_Contains(memory.get(), key.get());
   need(is_remembered);
   if (!is_remembered) {
+    // It is called at once, and would not see what the program wrote.
+    if (writes_ > 0) throw Break{"a function that remembers its results, behind a write"};
     const size_t mark = recorder_.mark();
     Owned tried = rehearsed();
     if (is_broken_) return tried.release();

@@ -45,11 +45,16 @@ class _BaseDataLoaderIter:
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._resumed = resumed = loader._take_resumed_state()
         random = RandomStart.now(loader) if resumed is None else resumed.random
-        self._progress = loader._progress = Progress(random)
+        # A resumed epoch draws what it drew, whatever this iterator has done before.
+        draws_seed = self._base_seed is None if resumed is None else resumed.draws_seed
+        self._progress = loader._progress = Progress(random, draws_seed=draws_seed)
+        if self._base_seed is None and not draws_seed:
+            self._base_seed = random_seed(loader.generator)
         with random.in_force(loader) if resumed else contextlib.nullcontext():
             self._sampler_iter = iter(self._index_sampler)
-            if self._base_seed is None:
-                self._base_seed = random_seed(loader.generator)
+            if draws_seed:
+                seed = random_seed(loader.generator)
+                self._base_seed = seed if self._base_seed is None else self._base_seed
             if resumed is not None:
                 self._skip_indices()
 

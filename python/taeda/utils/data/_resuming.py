@@ -53,6 +53,7 @@ class ResumedState:
     random: RandomStart
     dataset: dict | None
     next_worker: int
+    draws_seed: bool
 
     @classmethod
     def of(cls, state):
@@ -62,10 +63,16 @@ class ResumedState:
         if state["random"] is None:  # between two epochs
             return None
         random = RandomStart(state["random"], state["generator"])
-        return cls(state["num_yielded"], random, state["dataset"], state["next_worker"])
+        return cls(
+            state["num_yielded"],
+            random,
+            state["dataset"],
+            state["next_worker"],
+            state["draws_seed"],
+        )
 
 
-_KEYS = {"num_yielded", "random", "generator", "dataset", "next_worker"}
+_KEYS = {"num_yielded", "random", "generator", "dataset", "next_worker", "draws_seed"}
 
 
 @dataclass
@@ -76,6 +83,7 @@ class Progress:
     stream: object = None  # one that is read in this process and can tell where it is
     num_yielded: int = 0
     next_worker: int = 0
+    draws_seed: bool = True  # workers that stay keep the seed of their first epoch
     worker_states: dict = field(default_factory=dict)  # of streams in workers
     has_ended: bool = False
 
@@ -92,7 +100,8 @@ class Progress:
             "generator": self.random.generator,
             "dataset": states,
             "next_worker": self.next_worker,
+            "draws_seed": self.draws_seed,
         }
 
 
-BEGINNING = dict.fromkeys(_KEYS) | {"num_yielded": 0, "next_worker": 0}
+BEGINNING = dict.fromkeys(_KEYS) | {"num_yielded": 0, "next_worker": 0, "draws_seed": True}
