@@ -14,8 +14,12 @@ MODELS = ["bert", "gpt2", "llama", "t5", "vit", "whisper", "clip"]
 
 # Breaks that PyTorch has, too: what is printed once, and what generation asks of data.
 BREAKS = {
-    "gpt2": {"a descriptor of C", "an operation on _thread.RLock"},
-    "whisper": {"a value that only data tells", "an operation on enumerate"},
+    "gpt2": {"a descriptor of C", "a function that remembers its results, behind a write"},
+    "whisper": {
+        "a value that only data tells",
+        "an operation on enumerate",
+        "a dict whose keys are objects",
+    },
 }
 
 
