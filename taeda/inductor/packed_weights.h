@@ -12,22 +12,29 @@
 
 #include "taeda/backends/cpu/gemm/packed_matrix.h"
 #include "taeda/inductor/read_state.h"
+#include "taeda/inductor/run_layout.h"
 
 namespace taeda::inductor {
 
 // Any number of threads at once.
 class PackedWeights {
  public:
-  explicit PackedWeights(int memory) : memory_(memory) {}
+  PackedWeights(int value, int memory) : value_(value), memory_(memory) {}
 
-  // Of the program, in which the operand lies.
+  // Of the program: the operand, and what it lies in.
+  int value() const { return value_; }
   int memory() const { return memory_; }
-  // The panels of an operand that lies in the memory of `holder`; null for a tensor whose writes
-  // are not counted.
-  std::shared_ptr<cpu::PackedMatrix> panels_of(const Tensor& holder) {
+  // The panels of an operand that lies in the memory of `holder`, of which a run may read another
+  // part than the one before; null for a tensor whose writes are not counted.
+  std::shared_ptr<cpu::PackedMatrix> panels_of(const Tensor& holder, const TensorShape& part) {
     if (!holder.impl()->has_version_counter()) return nullptr;
     const std::lock_guard lock(mutex_);
-    if (!state_.is_of(holder)) {
+    const bool is_same_part =
+        part.offset == offset_ && part.sizes == sizes_ && part.strides == strides_;
+    if (!is_same_part || !state_.is_of(holder)) {
+      sizes_ = part.sizes;
+      strides_ = part.strides;
+      offset_ = part.offset;
       state_ = ReadState(holder);
       panels_ = std::make_shared<cpu::PackedMatrix>();
     }
@@ -39,8 +46,10 @@ class PackedWeights {
   }
 
  private:
-  int memory_;
+  int value_, memory_;
   mutable std::mutex mutex_;
+  IntVec sizes_, strides_;
+  int64_t offset_ = 0;
   ReadState state_;
   std::shared_ptr<cpu::PackedMatrix> panels_;
 };

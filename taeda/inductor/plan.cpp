@@ -81,14 +81,9 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
   if (!product) return step;
   const TensorValue& second = program->values[call.arguments.at(product->second).tensor];
   const int memory = second.geometry.memory;
-  // Panels are kept by tensor, so the part of it that is read must be the same in every run.
-  const auto is_constant = [](const Expr* e) { return e->is_constant(); };
-  const Geometry& g = second.geometry;
-  const bool is_fixed = std::all_of(g.sizes.begin(), g.sizes.end(), is_constant) &&
-                        std::all_of(g.strides.begin(), g.strides.end(), is_constant) &&
-                        g.offset->is_constant();
-  if (product->may_be_packed && is_fixed && program->memories[memory].is_frozen)
-    step.weights = std::make_unique<PackedWeights>(memory);
+  if (product->may_be_packed && program->memories[memory].is_frozen)
+    step.weights =
+        std::make_unique<PackedWeights>(call.arguments.at(product->second).tensor, memory);
   if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
   return step;
 }

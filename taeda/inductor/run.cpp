@@ -419,7 +419,8 @@ bool Run::run_product(size_t index, bool may_be_native) {
 
   std::shared_ptr<cpu::PackedMatrix> panels;
   if (PackedWeights* weights = step.call->weights.get())
-    panels = weights->panels_of(state_.holders[weights->memory()]);
+    panels = weights->panels_of(state_.holders[weights->memory()],
+                                state_.layout->shapes[weights->value()]);
   options.packed = panels.get();
   step.call->product->run(state_.stack, out, options);
   state_.stack.clear();
