@@ -19,11 +19,10 @@ namespace taeda::inductor {
 // Any number of threads at once.
 class PackedWeights {
  public:
-  PackedWeights(int value, int memory) : value_(value), memory_(memory) {}
+  explicit PackedWeights(int value) : value_(value) {}
 
-  // Of the program: the operand, and what it lies in.
+  // Of the program: the operand.
   int value() const { return value_; }
-  int memory() const { return memory_; }
   // The panels of an operand that lies in the memory of `holder`, of which a run may read another
   // part than the one before; null for a tensor whose writes are not counted.
   std::shared_ptr<cpu::PackedMatrix> panels_of(const Tensor& holder, const TensorShape& part) {
@@ -46,7 +45,7 @@ class PackedWeights {
   }
 
  private:
-  int value_, memory_;
+  int value_;
   mutable std::mutex mutex_;
   IntVec sizes_, strides_;
   int64_t offset_ = 0;

@@ -79,11 +79,10 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
     step.has_tensor.push_back(holds_tensor(argument));
   const cpu::ProductOperator* product = product_of(*program, call);
   if (!product) return step;
-  const TensorValue& second = program->values[call.arguments.at(product->second).tensor];
-  const int memory = second.geometry.memory;
-  if (product->may_be_packed && program->memories[memory].is_frozen)
-    step.weights =
-        std::make_unique<PackedWeights>(call.arguments.at(product->second).tensor, memory);
+  const int second = call.arguments.at(product->second).tensor;
+  const Memory& memory = program->memories[program->values[second].geometry.memory];
+  if (product->may_be_packed && memory.is_frozen)
+    step.weights = std::make_unique<PackedWeights>(second);
   if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
   return step;
 }

@@ -418,9 +418,10 @@ bool Run::run_product(size_t index, bool may_be_native) {
   }
 
   std::shared_ptr<cpu::PackedMatrix> panels;
-  if (PackedWeights* weights = step.call->weights.get())
-    panels = weights->panels_of(state_.holders[weights->memory()],
-                                state_.layout->shapes[weights->value()]);
+  if (PackedWeights* weights = step.call->weights.get()) {
+    const TensorShape& part = state_.layout->shapes[weights->value()];
+    panels = weights->panels_of(state_.holders[part.memory], part);
+  }
   options.packed = panels.get();
   step.call->product->run(state_.stack, out, options);
   state_.stack.clear();
