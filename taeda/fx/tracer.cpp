@@ -62,19 +62,19 @@ Node& Tracer::add_attribute(std::string_view name, const Tensor& value) {
 
 void Tracer::track(const Tensor& t, Node& node) {
   if (!t.defined()) return;
-  tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), &node};
+  tracked_[t.impl()] = {WeakPtr<TensorImpl>(t.impl_ptr()), IntrusivePtr<Node>::share(&node)};
   if (t.impl()->has_symbolic_sizes()) note_symbols(t, node);
 }
 
 Node* Tracer::node_of(const Tensor& t) const {
   auto it = tracked_.find(t.impl());
-  return it == tracked_.end() || it->second.node->is_erased() ? nullptr : it->second.node;
+  return it == tracked_.end() || it->second.node->is_erased() ? nullptr : it->second.node.get();
 }
 
 std::vector<Node*> Tracer::live_nodes() const {
   std::unordered_set<const Node*> live;
   for (const auto& [impl, tracked] : tracked_)
-    if (tracked.key.lock()) live.insert(tracked.node);
+    if (tracked.key.lock()) live.insert(tracked.node.get());
   std::vector<Node*> found;
   for (Node& n : *graph_)
     if (n.op() == OpCode::CallFunction && live.count(&n)) found.push_back(&n);

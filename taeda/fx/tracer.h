@@ -101,13 +101,18 @@ class TAEDA_API Tracer final : public dispatch::Mode {
  private:
   struct Tracked {
     WeakPtr<TensorImpl> key;
-    Node* node = nullptr;
+    IntrusivePtr<Node> node;  // which may be erased meanwhile
   };
 
   // Where a symbol can be read: a node that is it, or a size, stride or offset of a tensor's node.
   struct SymbolSource {
-    Node* node = nullptr;
-    enum class Part : uint8_t { Itself, Size, Stride, Offset } part = Part::Itself;
+    enum class Part : uint8_t { Itself, Size, Stride, Offset };
+    SymbolSource() = default;
+    SymbolSource(Node* node, Part part, int64_t dim)
+        : node(IntrusivePtr<Node>::share(node)), part(part), dim(dim) {}
+    bool is_erased() const { return !node || node->is_erased(); }
+    IntrusivePtr<Node> node;
+    Part part = Part::Itself;
     int64_t dim = 0;
   };
   void note_symbols(const Tensor& t, Node& node);

@@ -80,7 +80,9 @@ bool for_all_symbols(const Expr* e, const Test& test) {
 void Tracer::note_symbol(const SymInt& v, SymbolSource source) {
   if (!v.is_symbolic()) return;
   const SymExprNode* number = SymExprNode::from(v.node());
-  if (number && !number->expr()->is_constant()) symbols_.try_emplace(number->expr(), source);
+  if (!number || number->expr()->is_constant()) return;
+  const auto [known, is_new] = symbols_.try_emplace(number->expr(), source);
+  if (!is_new && known->second.is_erased()) known->second = std::move(source);
 }
 
 void Tracer::note_symbols(const Tensor& t, Node& node) {
@@ -102,20 +104,20 @@ Arg Tracer::read_symbol(const SymbolSource& source) {
   switch (source.part) {
     case SymbolSource::Part::Size:
       return Arg(graph_->create(OpCode::CallFunction, ops::sym_size_int,
-                                {Arg(source.node), Arg(source.dim)}, {}, "sym_size_int"));
+                                {Arg(*source.node), Arg(source.dim)}, {}, "sym_size_int"));
     case SymbolSource::Part::Stride:
       return Arg(graph_->create(OpCode::CallFunction, ops::sym_stride_int,
-                                {Arg(source.node), Arg(source.dim)}, {}, "sym_stride_int"));
+                                {Arg(*source.node), Arg(source.dim)}, {}, "sym_stride_int"));
     case SymbolSource::Part::Offset:
-      return Arg(graph_->create(OpCode::CallFunction, ops::sym_storage_offset, {Arg(source.node)},
+      return Arg(graph_->create(OpCode::CallFunction, ops::sym_storage_offset, {Arg(*source.node)},
                                 {}, "sym_storage_offset"));
-    default: return Arg(source.node);
+    default: return Arg(*source.node);
   }
 }
 
 bool Tracer::is_readable(const Expr* e) const {
   const auto it = symbols_.find(e);
-  return it != symbols_.end() && !it->second.node->is_erased();
+  return it != symbols_.end() && !it->second.is_erased();
 }
 
 bool Tracer::knows(const SymNode& number) const {
@@ -171,7 +173,7 @@ Arg Tracer::folded_arg(const Expr* e, ShapeEnv& env) {
 const Expr* Tracer::multiple_of(const Expr* symbol, ShapeEnv& env) const {
   const Expr* found = nullptr;
   for (const auto& [expr, source] : symbols_) {
-    if (expr->kind != SymKind::Int || source.node->is_erased()) continue;
+    if (expr->kind != SymKind::Int || source.is_erased()) continue;
     // The oldest, so that the choice does not depend on addresses.
     if (affine_of(env.pool(), expr).form == symbol && (!found || expr->id < found->id))
       found = expr;

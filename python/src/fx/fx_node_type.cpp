@@ -94,8 +94,13 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(node_object(self)->graph);
   fx::Node* node = node_object(self)->node;
-  // The metadata of a graph that C++ holds too outlives this object.
-  if (!node || (node->graph() && node->graph()->use_count() > 1)) return 0;
+  if (!node) return 0;
+  // The metadata of a graph that C++ holds too outlives this object. The graph of a node that was
+  // erased may be gone.
+  const auto holder_count = node->is_erased() ? node->use_count()
+                            : node->graph()   ? node->graph()->use_count()
+                                              : 0;
+  if (holder_count > 1) return 0;
   return visit_meta(*node, visit, arg);
 }
 

@@ -62,10 +62,10 @@ std::vector<std::string> environment_of(const ChildCommand& command) {
   auto variables = command.variables;
   variables.emplace_back("LC_ALL", "C");
   std::vector<std::string> all;
-  for (char** one = environ; one && *one; ++one) {
-    const std::string_view name = std::string_view(*one).substr(0, std::strcspn(*one, "="));
+  for (const std::string& one : command.environment) {
+    const std::string_view name = std::string_view(one).substr(0, one.find('='));
     const auto is_it = [&](const auto& variable) { return variable.first == name; };
-    if (std::none_of(variables.begin(), variables.end(), is_it)) all.emplace_back(*one);
+    if (std::none_of(variables.begin(), variables.end(), is_it)) all.push_back(one);
   }
   for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
   return all;
@@ -201,6 +201,12 @@ class Child {
 };
 
 }  // namespace
+
+std::vector<std::string> process_environment() {
+  std::vector<std::string> all;
+  for (char** one = environ; one && *one; ++one) all.emplace_back(*one);
+  return all;
+}
 
 ChildResult run_child(const ChildCommand& command) {
   const auto deadline =

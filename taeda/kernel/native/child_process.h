@@ -10,8 +10,9 @@
 namespace taeda::kernel {
 
 struct ChildCommand {
-  std::vector<std::string> words;  // the program's path, then its arguments
-  std::vector<std::pair<std::string, std::string>> variables;  // beside those of this process
+  std::vector<std::string> words;        // the program's path, then its arguments
+  std::vector<std::string> environment;  // "name=value"
+  std::vector<std::pair<std::string, std::string>> variables;  // in place of those
   double seconds;                           // after which it and all its children are killed
   const std::atomic<bool>* stop = nullptr;  // the same where this becomes true
 };
@@ -29,6 +30,10 @@ struct ChildResult {
 // thread, reads nothing, and inherits no other descriptor. Nothing of it is left afterwards: its
 // group is killed and the child collected, whatever happens. Other threads may fork meanwhile.
 ChildResult run_child(const ChildCommand& command);
+
+// The variables of this process. Other threads may set some, and then those that were there are
+// gone: ask in a thread of the program, not in one that works beside it.
+std::vector<std::string> process_environment();
 
 // "SIGKILL" for 9, or the number.
 std::string signal_name(int signal);

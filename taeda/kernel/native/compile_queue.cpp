@@ -19,6 +19,7 @@
 #include "taeda/base/error.h"
 #include "taeda/base/log.h"
 #include "taeda/base/parallel.h"
+#include "taeda/kernel/native/child_process.h"
 
 namespace taeda::kernel {
 namespace {
@@ -152,10 +153,12 @@ std::shared_future<std::string> CompileQueue::submit(const std::string& source,
   State::Lock lock(state->mutex);
   if (const auto found = state->unfinished.find(key); found != state->unfinished.end())
     return found->second;
-  auto compile = [source, options, stop = &state->is_stopped] {
+  auto environment = std::make_shared<const std::vector<std::string>>(process_environment());
+  auto compile = [source, options, environment, stop = &state->is_stopped] {
     TAEDA_CHECK(!*stop, "[compile_native] the source was not compiled: the queue of compiles ends");
     CompileOptions own = options;
     own.stop = stop;
+    own.environment = environment;
     return compile_native(source, own);
   };
   state->jobs.push_back({key, std::packaged_task<std::string()>(std::move(compile))});

@@ -113,11 +113,15 @@ std::string read_object(const std::string& path) {
 }
 
 std::string run_compiler(const Compiler& compiler, const std::vector<std::string>& flags,
-                         const std::string& source, const std::atomic<bool>* stop) {
+                         const std::string& source, const CompileOptions& options) {
   const std::string kept = keep_source(source);
   const TemporaryFolder folder;
   const std::string object = folder.path() + "/kernel.so";
-  ChildCommand command{compiler.words, {{"TMPDIR", folder.path()}}, compile_seconds(), stop};
+  ChildCommand command{compiler.words,
+                       options.environment ? *options.environment : process_environment(),
+                       {{"TMPDIR", folder.path()}},
+                       compile_seconds(),
+                       options.stop};
   command.words.insert(command.words.end(), flags.begin(), flags.end());
   for (const std::string& word : {std::string("-o"), object, folder.write("kernel.cpp", source)})
     command.words.push_back(word);
@@ -136,10 +140,10 @@ std::string compile_native(const std::string& source, const CompileOptions& opti
   const Compiler compiler = find_compiler();
   const std::vector<std::string> flags = flags_of(options);
   if (!options.cache || options.cache->folder().empty())
-    return run_compiler(compiler, flags, source, options.stop);
+    return run_compiler(compiler, flags, source, options);
   const std::string key = key_of(compiler, flags, source);
   if (std::optional<std::string> found = options.cache->find(key)) return *std::move(found);
-  std::string object = run_compiler(compiler, flags, source, options.stop);
+  std::string object = run_compiler(compiler, flags, source, options);
   options.cache->store(key, object);
   return object;
 }

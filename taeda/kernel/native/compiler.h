@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct CompileOptions {
   std::vector<std::string> flags = {};      // after those that every kernel gets
   DiskCache* cache = &DiskCache::shared();  // nullptr: neither read nor written
   const std::atomic<bool>* stop = nullptr;  // kills the compiler where it becomes true
+  // The compiler's variables; nothing: those of this process.
+  std::shared_ptr<const std::vector<std::string>> environment = nullptr;
 };
 
 // The bytes of a shared object made from a translation unit, for NativeModule::load. They come from

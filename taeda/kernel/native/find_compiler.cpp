@@ -72,7 +72,7 @@ const std::string* known_version(const std::string& file) {
 
 // An empty text where it fails: compiling will say why.
 std::string ask_version(const Compiler& compiler) {
-  ChildCommand command{compiler.words, {}, compile_seconds(), nullptr};
+  ChildCommand command{compiler.words, process_environment(), {}, compile_seconds(), nullptr};
   command.words.push_back("--version");
   const ChildResult result = run_child(command);
   TAEDA_CHECK(result.end != ChildResult::End::TimedOut, "[compile_native] ", compiler.path(),
