@@ -477,7 +477,8 @@ CallArgument GraphLowering::call_argument(const Arg& arg) {
 }
 
 void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
-  Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs});
+  const auto number = static_cast<int>(program_->calls.size());
+  Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs, number});
   for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
   // Offsets of as_strided and its relatives count from the start of the storage.
   const std::vector<dispatch::Argument>& schema = fx::schema_of(op).arguments;
@@ -490,7 +491,7 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
   for (int out : outs) read_from_memory(out);
   call.draws = op.has(dispatch::Tag::NondeterministicSeeded);
   call.after = last_draw_;
-  if (call.draws) last_draw_ = static_cast<int>(program_->calls.size()) - 1;
+  if (call.draws) last_draw_ = number;
 }
 
 // ---- pointwise ----

@@ -51,12 +51,6 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
   });
 }
 
-int number_of(const Program& program, const Call& call) {
-  const auto is_it = [&](const Call& other) { return &other == &call; };
-  return static_cast<int>(std::find_if(program.calls.begin(), program.calls.end(), is_it) -
-                          program.calls.begin());
-}
-
 class Stopwatch {
  public:
   double lap() {
@@ -74,7 +68,7 @@ class Stopwatch {
 
 CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) const {
   const Call& call = *unit.call;
-  CallStep step{&call, number_of(*program, call), unit.name, &fx::schema_of(*call.op), {}};
+  CallStep step{&call, unit.name, &fx::schema_of(*call.op), {}};
   for (const CallArgument& argument : call.arguments)
     step.has_tensor.push_back(holds_tensor(argument));
   const cpu::ProductOperator* product = product_of(*program, call);

@@ -19,7 +19,6 @@ namespace taeda::inductor {
 
 struct CallStep {
   const Call* call;
-  int number;        // among the calls of the program
   std::string name;  // of its node
   const dispatch::Schema* schema;
   // By argument: whether a tensor is part of it. Others are the same in all runs of one layout.

@@ -319,7 +319,7 @@ void Run::run_call(size_t index) {
   TAEDA_INTERNAL_CHECK(next == step.call->results.size(), step.call->op->full_name(), " gave ",
                        next, " tensors where the trace had ", step.call->results.size());
   stack.clear();
-  if (step.call->draws) reserve_streams(step.number);
+  if (step.call->draws) reserve_streams(step.call->number);
 }
 
 // The first exception of some threads.
