@@ -81,12 +81,12 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
   return step;
 }
 
-void CompiledGraph::Parts::make_steps() {
+void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   Stopwatch watch;
   find_units(*program);
   seconds.emplace_back("units", watch.lap());
   groups = fuse(*program);
-  attach_to_products(*program, groups);
+  if (options.fuses_into_products) attach_to_products(*program, groups);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
   share_result_memory(*program, groups);
@@ -225,12 +225,13 @@ void CompiledGraph::Parts::find_lifetimes() {
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn eager,
                              const fx::Graph& graph,
-                             std::vector<std::pair<std::string, double>> seconds)
+                             std::vector<std::pair<std::string, double>> seconds,
+                             const PlanOptions& options)
     : parts_(std::make_unique<Parts>()) {
   parts_->program = std::move(program);
   parts_->eager = std::move(eager);
   parts_->seconds = std::move(seconds);
-  parts_->make_steps();
+  parts_->make_steps(options);
   parts_->bind_symbols();
   parts_->make_shapes();
   parts_->find_lifetimes();

@@ -117,7 +117,7 @@ struct CompiledGraph::Parts {
   std::atomic<int> num_pending{0};
 
   // plan.cpp
-  void make_steps();
+  void make_steps(const PlanOptions& options);
   CallStep call_step(const Unit& unit, const Group& group) const;
   void bind_symbols();
   void make_shapes();

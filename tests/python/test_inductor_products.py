@@ -437,3 +437,50 @@ def test_parts_of_a_frozen_weight_have_panels_of_their_own():
         compiled = t.compile(model)
         for first, end in ((0, 96), (0, 80), (0, 70), (10, 60), (20, 60), (5, 96)):
             t.testing.assert_close(compiled(x, first, end), model(x, first, end))
+
+
+# ---- config.epilogue_fusion ----
+def dense_layer(x, w, b):
+    return F.relu(F.linear(x, w.float(), b))
+
+
+def fused_and_apart(f, inputs, **options):
+    """The plans with config.epilogue_fusion, and without it."""
+    from taeda._inductor import config
+
+    with config.patch(epilogue_fusion=False):
+        apart = captured(f, inputs, **options)
+    return captured(f, inputs, **options), apart
+
+
+def test_products_without_fusion_are_plain_calls():
+    inputs = [filled(90, 64), filled(80, 64, dtype=t.bfloat16), filled(80)]
+    fused, apart = fused_and_apart(dense_layer, inputs)
+    assert steps(fused) == [("kernel0", "addmm", "kernel1")]
+    assert steps(apart) == ["kernel0", "addmm", "kernel1"]
+    assert same(fused(*inputs), apart(*inputs))
+
+
+def test_a_frozen_program_without_fusion():
+    inputs = [filled(90, 64), t.nn.Parameter(filled(80, 64)), t.nn.Parameter(filled(80))]
+    from taeda._inductor import config
+
+    with config.patch(freezing=True), t.no_grad():
+        fused, apart = fused_and_apart(dense_layer, inputs)
+        assert steps(fused, -1) == [("addmm", "kernel0")]
+        assert steps(apart, -1) == ["addmm", "kernel0"]
+        assert same(fused(*inputs), apart(*inputs))
+
+
+def test_the_parts_of_a_program_without_fusion():
+    def f(x, w):
+        found = F.relu(x @ w).nonzero()
+        return found, F.relu(x.sin() @ w)
+
+    inputs = [filled(90, 64), filled(64, 80)]
+    fused, apart = fused_and_apart(f, inputs)
+    assert any(isinstance(step, tuple) for step in steps(fused))
+    for plan in range(len(apart.report())):
+        assert all(isinstance(step, str) for step in steps(apart, plan))
+    for a, b in zip(fused(*inputs), apart(*inputs), strict=True):
+        assert same(a, b)
