@@ -116,8 +116,10 @@ class GraphLowering final : public Lowering {
     const int index = by_handle_.at(out.impl());
     program_->values[index].definition = &make(out.dtype(), sizes(out), std::move(value));
   }
-  const Definition& define(DType dtype, Place sizes, ValueFn value) override {
-    return make(dtype, std::move(sizes), std::move(value));
+  const Definition& define(DType dtype, Place sizes, ValueFn value, bool is_stored) override {
+    Definition& made = make(dtype, std::move(sizes), std::move(value));
+    made.is_stored = is_stored;
+    return made;
   }
   const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values,
                           kernel::Part part) override {
@@ -146,7 +148,7 @@ class GraphLowering final : public Lowering {
   }
 
  private:
-  const Definition& make(DType dtype, Place sizes, ValueFn value) {
+  Definition& make(DType dtype, Place sizes, ValueFn value) {
     const int id = static_cast<int>(program_->definitions.size());
     return program_->definitions.emplace_back(
         Definition{id, dtype, std::move(sizes), std::move(value)});
