@@ -118,7 +118,7 @@ class Attacher {
   // Moves groups that compute operands of the call `c` to its host.
   void take_operands(const Call& call, size_t c, Group& host, std::vector<bool>& is_gone) {
     const cpu::ProductOperator& product = *product_of(program_, call);
-    if (!product.may_be_packed) return;
+    if (!product.may_be_filled) return;
     for (const int argument : {product.second - 1, product.second}) {
       const int value = call.arguments.at(argument).tensor;
       const int unit = unit_of(value);
@@ -141,23 +141,42 @@ class Attacher {
              return a.tensor >= 0 && program_.values[a.tensor].root == root;
            }) == 1;
   }
-  // Whether the operand is a matrix without gaps, the root's or its transpose. Says how it lies.
-  bool lies_dense(int value, Group& group) const {
+  enum class Lie : uint8_t { ByRows, ByColumns, Otherwise };
+  // How the matrices of the last two dimensions lie, one behind the other without gaps.
+  Lie lie_of(const Geometry& g) const {
     symbolic::ExprPool& pool = *program_.pool;
+    Place place;
+    const Expr* before = pool.integer(0);
+    for (size_t d = 0; d < g.sizes.size(); ++d) {
+      place.push_back(own_variable(pool, d));
+      if (d + 2 < g.sizes.size()) before = pool.add(pool.mul(before, g.sizes[d]), place[d]);
+    }
+    const size_t last = g.sizes.size() - 1;
+    const Expr *rows = g.sizes[last - 1], *cols = g.sizes[last];
+    before = pool.mul(before, pool.mul(rows, cols));
+    const Expr* at = element_index(pool, g, place);
+    const auto is_at = [&](const Expr* e) { return at == pool.add(before, e); };
+    if (is_at(pool.add(pool.mul(cols, place[last - 1]), place[last]))) return Lie::ByRows;
+    if (is_at(pool.add(pool.mul(rows, place[last]), place[last - 1]))) return Lie::ByColumns;
+    return Lie::Otherwise;
+  }
+  // Whether the operand has matrices without gaps, the root's or their transposes. Says how they
+  // lie.
+  bool lies_dense(int value, Group& group) const {
     const Geometry& seen = program_.values[value].geometry;
     const Geometry& root = program_.values[program_.values[value].root].geometry;
     for (const DomainAxis& axis : group.axes)
       if (axis.extent->is_constant(0)) return false;
-    if (seen.sizes.size() != 2 || root.sizes.size() != 2) return false;
-    const Expr *x = own_variable(pool, 0), *y = own_variable(pool, 1);
-    const Expr* at = element_index(pool, seen, {x, y});
-    const bool is_same = at == element_index(pool, root, {x, y});
-    if (!is_same && at != element_index(pool, root, {y, x})) return false;
-    if (at == pool.add(pool.mul(seen.sizes[0], y), x))
-      group.is_by_columns = true;
-    else if (at != pool.add(pool.mul(seen.sizes[1], x), y))
-      return false;
-    for (const Expr* symbol : symbolic::symbols_of(group.units[0].at[is_same ? 1 : 0]))
+    if (seen.sizes.size() < 2 || root.sizes.size() < 2) return false;
+    const Lie lie = lie_of(seen), own = lie_of(root);
+    if (lie == Lie::Otherwise || own == Lie::Otherwise) return false;
+    const Expr *rows = seen.sizes[seen.sizes.size() - 2], *cols = seen.sizes.back();
+    const Expr *own_rows = root.sizes[root.sizes.size() - 2], *own_cols = root.sizes.back();
+    if (lie != own) std::swap(own_rows, own_cols);
+    if (rows != own_rows || cols != own_cols || batch_of(seen) != batch_of(root)) return false;
+    group.is_by_columns = lie == Lie::ByColumns;
+    const Place& at = group.units[0].at;
+    for (const Expr* symbol : symbolic::symbols_of(at[at.size() - (lie == own ? 1 : 2)]))
       group.columns.push_back(symbol);
     return true;
   }
@@ -176,6 +195,12 @@ class Attacher {
       if (element_index(pool, seen.geometry, at) != own) return false;
     }
     return true;
+  }
+  // The number of matrices.
+  const Expr* batch_of(const Geometry& g) const {
+    const Expr* batch = program_.pool->integer(1);
+    for (size_t d = 0; d + 2 < g.sizes.size(); ++d) batch = program_.pool->mul(batch, g.sizes[d]);
+    return batch;
   }
 
   const Program& program_;

@@ -16,7 +16,8 @@
 // a cheap pointwise unit computes (a cast, a number times a scale) and nothing else reads is
 // computed in these blocks, as a group of the same kind whose kernel writes a block of its own.
 // Products that read their operands as they lie (few rows, small ones, a library's) find them in
-// memory: then the kernel goes through the whole operand before.
+// memory: then the kernel goes through the whole operand before. Rows of a batch's operands are
+// counted through its matrices.
 #pragma once
 
 #include "taeda/backends/cpu/gemm/products.h"

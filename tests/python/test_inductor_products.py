@@ -387,7 +387,7 @@ WRITTEN = {
     "dear": lambda x, w: x @ w.exp(),
     "read by others": lambda x, w: (x @ (w * 2), w * 2),
     "both operands": lambda x, w: (lambda y: y @ y)(w * 2),
-    "batches": lambda x, w: x[None] @ (w * 2)[None],
+    "a shared matrix": lambda x, w: x.expand(3, 90, 90) @ (w * 2),
 }
 
 
@@ -398,6 +398,29 @@ def test_other_operands_are_written(name):
     assert all(isinstance(step, str) for step in steps(compiled)), compiled.text()
     for a, b in zip(as_list(compiled(*inputs)), as_list(WRITTEN[name](*inputs)), strict=True):
         assert same(a, b)
+
+
+BATCHED_OPERANDS = {
+    "first": (lambda a, b: (a * 2) @ b, ("kernel0", "bmm")),
+    "second": (lambda a, b: t.bmm(a, b.float() + 1).relu(), ("kernel0", "bmm", "kernel1")),
+    "both": (lambda a, b: t.bmm(a * 2, b * 3), ("kernel0", "kernel1", "bmm")),
+    "transposed": (lambda a, b: a @ (b.mT.contiguous() * 2).mT, None),
+    "sum": (lambda a, b: t.baddbmm(a[:, :, :1], a * 2, b), ("kernel0", "baddbmm")),
+    "heads": (lambda a, b: (a[None] * 2) @ b[None], ("kernel0", "bmm")),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED_OPERANDS)
+def test_operands_of_batches(name):
+    f, expected = BATCHED_OPERANDS[name]
+    sizes = [(3, 80, 70), (3, 70, 96)], [(5, 20, 9), (5, 9, 14)], [(2, 1, 300), (2, 300, 40)]
+    compiled = captured(f, [filled(*s) for s in sizes[0]])
+    assert expected is None or steps(compiled) == [expected], compiled.text()
+    for _ in range(2):
+        for pair in sizes:
+            inputs = [filled(*s) for s in pair]
+            assert same(compiled(*inputs), f(*inputs)), (pair, compiled.text())
+        compiled.compile_native()
 
 
 def test_an_index_out_of_range_in_an_operand():

@@ -78,11 +78,11 @@ TAEDA_API void gemm(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha, Matrix<c
                     const ProductOptions& options = {});
 
 // The same product for every index of a batch; a batch stride of 0 shares an operand (never C).
-// `finish` counts rows through all matrices of the batch.
+// `finish` and the fills count rows through all matrices of the batch; nothing keeps B.
 template <class T>
 TAEDA_API void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                             Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
                             int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c,
-                            int64_t c_batch_stride, const FinishBlock* finish = nullptr);
+                            int64_t c_batch_stride, const ProductOptions& options = {});
 
 }  // namespace taeda::cpu
