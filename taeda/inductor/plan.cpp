@@ -78,6 +78,7 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
   if (product->may_be_packed && memory.is_frozen)
     step.weights = std::make_unique<PackedWeights>(second);
   if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
+  step.are_channels_columns = group.are_channels_columns;
   return step;
 }
 

@@ -25,6 +25,7 @@ struct CallStep {
   std::vector<bool> has_tensor;
   // Where a plan runs the product itself, in place of the operator.
   const cpu::ProductOperator* product = nullptr;
+  bool are_channels_columns = false;  // of its blocks
   std::unique_ptr<PackedWeights> weights;
 };
 

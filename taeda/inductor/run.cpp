@@ -414,6 +414,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
   const cpu::FinishBlock finish_block(finish);
   cpu::ProductOptions options;
   if (step.kernel) options.finish = &finish_block;
+  options.are_channels_columns = step.call->are_channels_columns;
 
   const auto filler = [&](const OperandStep& operand) {
     return [&run, &operand](int64_t row, int64_t rows, int64_t col, int64_t cols, void* to) {

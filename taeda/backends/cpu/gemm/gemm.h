@@ -56,6 +56,9 @@ struct ProductOptions {
   PackedMatrix* packed = nullptr;       // keeps B for all products that are given it
   // Give the operands, whose matrices are not read then; only where packs_operands().
   const FillBlock *fill_a = nullptr, *fill_b = nullptr;
+  // Of a convolution's blocks: rows are places of all images and columns channels. Else rows are
+  // channels of all images, and columns the places of one.
+  bool are_channels_columns = false;
 };
 
 // Whether a product of these sizes, into a C of dense rows, reads its operands by packing them.
