@@ -384,10 +384,12 @@ bool Run::write_operand(const OperandStep& operand, bool may_be_native) const {
 bool Run::packs_operands(int second, const TensorShape& result) const {
   const TensorShape& b = state_.layout->shapes[second];
   const size_t rank = result.sizes.size();
-  // A matrix that a batch shares makes one tall product of it.
-  if (rank == 3 && b.strides[0] == 0) return false;
-  return cpu::packs_operands(result.dtype, result.sizes[rank - 2], result.sizes[rank - 1],
-                             b.sizes[rank - 2]);
+  const int64_t depth = b.sizes[rank - 2];
+  // A matrix that a batch shares makes one tall product of it; and blocks of shallow matrices are
+  // so small that calls of a kernel cost more than a pass over memory.
+  constexpr int64_t kLeastBatchDepth = 128;
+  if (rank == 3 && (b.strides[0] == 0 || depth < kLeastBatchDepth)) return false;
+  return cpu::packs_operands(result.dtype, result.sizes[rank - 2], result.sizes[rank - 1], depth);
 }
 
 bool Run::run_product(size_t index, bool may_be_native) {

@@ -413,7 +413,12 @@ BATCHED_OPERANDS = {
 @pytest.mark.parametrize("name", BATCHED_OPERANDS)
 def test_operands_of_batches(name):
     f, expected = BATCHED_OPERANDS[name]
-    sizes = [(3, 80, 70), (3, 70, 96)], [(5, 20, 9), (5, 9, 14)], [(2, 1, 300), (2, 300, 40)]
+    sizes = (
+        [(3, 80, 170), (3, 170, 96)],
+        [(5, 80, 70), (5, 70, 96)],
+        [(5, 20, 9), (5, 9, 14)],
+        [(2, 1, 300), (2, 300, 40)],
+    )
     compiled = captured(f, [filled(*s) for s in sizes[0]])
     assert expected is None or steps(compiled) == [expected], compiled.text()
     for _ in range(2):
