@@ -28,7 +28,8 @@ void check_device(const fx::Graph& graph) {
 
 }  // namespace
 
-std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeReader attributes) {
+std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeReader attributes,
+                                       const PlanOptions& options) {
   fx::check_closed(graph);
   check_device(graph);
   auto plan = std::make_shared<fx::Plan>(graph);
@@ -49,7 +50,7 @@ std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeRead
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return std::make_shared<CompiledGraph>(
       std::move(program), std::move(eager), graph,
-      std::vector<std::pair<std::string, double>>{{"lower", seconds.count()}});
+      std::vector<std::pair<std::string, double>>{{"lower", seconds.count()}}, options);
 }
 
 std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph) {

@@ -12,7 +12,8 @@ namespace taeda::inductor {
 // The graph is functional: nothing in it writes to its operands. Nodes carry fake values; sizes may
 // be symbolic, and the plan then serves all of them.
 TAEDA_API std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph,
-                                                 fx::AttributeReader attributes);
+                                                 fx::AttributeReader attributes,
+                                                 const PlanOptions& options = {});
 TAEDA_API std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph);
 
 // A `decompose` of fx::RetraceOptions: stops at operators that have a lowering, and at the core.

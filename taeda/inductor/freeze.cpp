@@ -247,12 +247,12 @@ class Keeper {
 }  // namespace
 
 Segments compile_frozen(const fx::Graph& graph, fx::AttributeReader attributes,
-                        const FreezeOptions& options) {
-  const std::optional<Cut> cut = FrozenCutter(graph, options).run();
-  if (!cut) return compile_segments(graph, attributes);
-  if (!cut->once) return compile_segments(*cut->rest, attributes);
-  Segments once = compile_segments(*cut->once, attributes);
-  Segments rest = compile_segments(*cut->rest, attributes);
+                        const FreezeOptions& frozen, const PlanOptions& options) {
+  const std::optional<Cut> cut = FrozenCutter(graph, frozen).run();
+  if (!cut) return compile_segments(graph, attributes, options);
+  if (!cut->once) return compile_segments(*cut->rest, attributes, options);
+  Segments once = compile_segments(*cut->once, attributes, options);
+  Segments rest = compile_segments(*cut->rest, attributes, options);
   std::vector<Tensor> read;
   for (const Node* node : cut->attributes)
     read.push_back(attributes(*node->target().name()).get<Tensor>());

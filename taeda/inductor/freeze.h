@@ -26,6 +26,6 @@ struct FreezeOptions {
 
 // The plan of frozen inputs is the first one of the result, if there is one.
 TAEDA_API Segments compile_frozen(const fx::Graph& graph, fx::AttributeReader attributes,
-                                  const FreezeOptions& options);
+                                  const FreezeOptions& frozen, const PlanOptions& options = {});
 
 }  // namespace taeda::inductor

@@ -31,11 +31,12 @@ struct Group {
   int time = 0;  // groups of a lesser time run before
 
   // ---- Note [Finished blocks] ----
-  int product = -1;                  // the unit whose blocks the group finishes; -1 for none
-  std::vector<const Expr*> columns;  // axes, and sizes, of the blocks' columns
-  const Expr* element = nullptr;     // where in its memory an element of the result lies
-  bool is_only_reader = false;       // of the result
-  bool is_in_place = false;          // a value of the group takes the memory of the result
+  int product = -1;                   // the unit whose blocks the group finishes; -1 for none
+  std::vector<const Expr*> columns;   // axes, and sizes, of the blocks' columns
+  bool are_channels_columns = false;  // of a convolution
+  const Expr* element = nullptr;      // where in its memory an element of the result lies
+  bool is_only_reader = false;        // of the result
+  bool is_in_place = false;           // a value of the group takes the memory of the result
 
   // ---- Note [Filled blocks] ----
   std::vector<Group> operands;  // of the call, or of the product

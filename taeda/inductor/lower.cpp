@@ -116,8 +116,10 @@ class GraphLowering final : public Lowering {
     const int index = by_handle_.at(out.impl());
     program_->values[index].definition = &make(out.dtype(), sizes(out), std::move(value));
   }
-  const Definition& define(DType dtype, Place sizes, ValueFn value) override {
-    return make(dtype, std::move(sizes), std::move(value));
+  const Definition& define(DType dtype, Place sizes, ValueFn value, bool is_stored) override {
+    Definition& made = make(dtype, std::move(sizes), std::move(value));
+    made.is_stored = is_stored;
+    return made;
   }
   const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values,
                           kernel::Part part) override {
@@ -146,7 +148,7 @@ class GraphLowering final : public Lowering {
   }
 
  private:
-  const Definition& make(DType dtype, Place sizes, ValueFn value) {
+  Definition& make(DType dtype, Place sizes, ValueFn value) {
     const int id = static_cast<int>(program_->definitions.size());
     return program_->definitions.emplace_back(
         Definition{id, dtype, std::move(sizes), std::move(value)});
@@ -477,7 +479,8 @@ CallArgument GraphLowering::call_argument(const Arg& arg) {
 }
 
 void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
-  Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs});
+  const auto number = static_cast<int>(program_->calls.size());
+  Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs, number});
   for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
   // Offsets of as_strided and its relatives count from the start of the storage.
   const std::vector<dispatch::Argument>& schema = fx::schema_of(op).arguments;
@@ -490,7 +493,7 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
   for (int out : outs) read_from_memory(out);
   call.draws = op.has(dispatch::Tag::NondeterministicSeeded);
   call.after = last_draw_;
-  if (call.draws) last_draw_ = static_cast<int>(program_->calls.size()) - 1;
+  if (call.draws) last_draw_ = number;
 }
 
 // ---- pointwise ----

@@ -51,12 +51,6 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
   });
 }
 
-int number_of(const Program& program, const Call& call) {
-  const auto is_it = [&](const Call& other) { return &other == &call; };
-  return static_cast<int>(std::find_if(program.calls.begin(), program.calls.end(), is_it) -
-                          program.calls.begin());
-}
-
 class Stopwatch {
  public:
   double lap() {
@@ -74,7 +68,7 @@ class Stopwatch {
 
 CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) const {
   const Call& call = *unit.call;
-  CallStep step{&call, number_of(*program, call), unit.name, &fx::schema_of(*call.op), {}};
+  CallStep step{&call, unit.name, &fx::schema_of(*call.op), {}};
   for (const CallArgument& argument : call.arguments)
     step.has_tensor.push_back(holds_tensor(argument));
   const cpu::ProductOperator* product = product_of(*program, call);
@@ -84,15 +78,16 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
   if (product->may_be_packed && memory.is_frozen)
     step.weights = std::make_unique<PackedWeights>(second);
   if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
+  step.are_channels_columns = group.are_channels_columns;
   return step;
 }
 
-void CompiledGraph::Parts::make_steps() {
+void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   Stopwatch watch;
   find_units(*program);
   seconds.emplace_back("units", watch.lap());
   groups = fuse(*program);
-  attach_to_products(*program, groups);
+  if (options.fuses_into_products) attach_to_products(*program, groups);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
   share_result_memory(*program, groups);
@@ -231,12 +226,13 @@ void CompiledGraph::Parts::find_lifetimes() {
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn eager,
                              const fx::Graph& graph,
-                             std::vector<std::pair<std::string, double>> seconds)
+                             std::vector<std::pair<std::string, double>> seconds,
+                             const PlanOptions& options)
     : parts_(std::make_unique<Parts>()) {
   parts_->program = std::move(program);
   parts_->eager = std::move(eager);
   parts_->seconds = std::move(seconds);
-  parts_->make_steps();
+  parts_->make_steps(options);
   parts_->bind_symbols();
   parts_->make_shapes();
   parts_->find_lifetimes();

@@ -48,13 +48,18 @@ struct PlanReport {
   std::string problem;                                  // why a kernel could not be compiled
 };
 
+struct PlanOptions {
+  bool fuses_into_products = true;  // Note [Finished blocks], Note [Filled blocks]
+};
+
 // One plan may run on several threads at once: each run has memory of its own.
 class TAEDA_API CompiledGraph {
  public:
   // Calls `eager` on the inputs where a run finds an index out of range: it throws eager's error.
   // `seconds`: of the stages before.
   CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn eager, const fx::Graph& graph,
-                std::vector<std::pair<std::string, double>> seconds);
+                std::vector<std::pair<std::string, double>> seconds,
+                const PlanOptions& options = {});
   ~CompiledGraph();
 
   size_t num_inputs() const;

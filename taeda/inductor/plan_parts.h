@@ -19,13 +19,13 @@ namespace taeda::inductor {
 
 struct CallStep {
   const Call* call;
-  int number;        // among the calls of the program
   std::string name;  // of its node
   const dispatch::Schema* schema;
   // By argument: whether a tensor is part of it. Others are the same in all runs of one layout.
   std::vector<bool> has_tensor;
   // Where a plan runs the product itself, in place of the operator.
   const cpu::ProductOperator* product = nullptr;
+  bool are_channels_columns = false;  // of its blocks
   std::unique_ptr<PackedWeights> weights;
 };
 
@@ -118,7 +118,7 @@ struct CompiledGraph::Parts {
   std::atomic<int> num_pending{0};
 
   // plan.cpp
-  void make_steps();
+  void make_steps(const PlanOptions& options);
   CallStep call_step(const Unit& unit, const Group& group) const;
   void bind_symbols();
   void make_shapes();

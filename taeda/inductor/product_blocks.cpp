@@ -5,15 +5,18 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "taeda/backends/cpu/convolution/plan_operator.h"
 #include "taeda/inductor/domain.h"
 #include "taeda/inductor/merge_quotients.h"
 #include "taeda/inductor/units.h"
 #include "taeda/kernel/ir/rewrite.h"
+#include "taeda/kernel/schedule/schedule.h"
 
 namespace taeda::inductor {
 
 const cpu::ProductOperator* product_of(const Program& program, const Call& call) {
   const cpu::ProductOperator* product = cpu::find_product(*call.op);
+  if (!product) product = cpu::find_convolution(*call.op);
   if (!product) return nullptr;
   // Conjugates and negatives are resolved by the operator itself.
   const auto is_plain = [&](int value) {
@@ -107,18 +110,99 @@ class Attacher {
     const Expr* own = element_index(*program_.pool, result.geometry, fitted->at);
     for (const GroupUnit& member : group.units)
       if (!reads_in_place(program_.units[member.unit], member, product, own)) return false;
+    if (!is_gainful(product, group, fitted->at)) return false;
     group.product = product;
     group.element = own;
     group.is_only_reader = readers_[product].size() == 1 && results_.count(product) == 0;
-    for (const Expr* symbol : symbolic::symbols_of(fitted->at.back()))
-      group.columns.push_back(symbol);
+    group.are_channels_columns = has_channels_innermost(product);
+    for (size_t d = 0; d < fitted->at.size(); ++d)
+      if (is_column(product, d, fitted->at.size()))
+        for (const Expr* symbol : symbolic::symbols_of(fitted->at[d]))
+          group.columns.push_back(symbol);
     return true;
+  }
+  // Whether work on the blocks of a convolution takes no longer than a pass over memory. It would
+  // where other memory of the result's size is read in short rows of planes, where an index along
+  // the columns is a quotient, and behind depthwise ones with channels innermost, which have no
+  // blocks.
+  bool is_gainful(int product, const Group& group, const Place& at) const {
+    const Call& call = *program_.units[product].call;
+    if (!product_of(program_, call)->has_channels) return true;
+    const bool is_innermost = has_channels_innermost(product);
+    if (is_innermost && is_depthwise(call)) return false;
+    symbolic::ExprPool& pool = *program_.pool;
+    std::vector<DomainAxis> columns;
+    for (const DomainAxis& axis : group.axes)
+      for (size_t d = 0; d < at.size(); ++d)
+        if (is_column(product, d, at.size()) && mentions(at[d], axis.var)) columns.push_back(axis);
+    const auto moves_as_one = [&](const Definition& definition, const Place& place) {
+      const auto value = values_.find(definition.id);
+      const Expr* index = pool.integer(0);
+      if (value != values_.end())
+        index = element_index(pool, value->second->geometry, place);
+      else
+        for (size_t d = 0; d < place.size(); ++d)
+          index = pool.add(pool.mul(index, definition.sizes[d]), place[d]);
+      for (size_t i = 0; i + 1 < columns.size(); ++i) {
+        const Expr* far = kernel::stride_of(pool, index, columns[i].var);
+        const Expr* near = kernel::stride_of(pool, index, columns[i + 1].var);
+        if (!far || !near || far != pool.mul(near, columns[i + 1].extent)) return false;
+      }
+      return true;
+    };
+    for (const GroupUnit& member : group.units) {
+      const Unit& unit = program_.units[member.unit];
+      symbolic::Replacements to_axes;
+      for (size_t d = 0; d < member.at.size(); ++d) to_axes[own_variable(pool, d)] = member.at[d];
+      if (!moves_as_one(*unit.definition, member.at)) return false;
+      for (const Read& read : unit.reads) {
+        Place place;
+        for (const Expr* e : read.place) place.push_back(symbolic::substitute(pool, e, to_axes));
+        if (!moves_as_one(*read.definition, place)) return false;
+        const int from = program_.unit_of_definition[read.definition->id];
+        const bool is_own = from == product || is_member(group, from);
+        if (!is_innermost && !is_own && moves_with(place, columns)) return false;
+      }
+    }
+    return true;
+  }
+  bool is_depthwise(const Call& call) const {
+    const CallArgument& groups = call.arguments.at(8);
+    const bool is_one =
+        groups.number ? groups.number->is_constant(1) : groups.constant.to_int() == 1;
+    return !is_one &&
+           program_.values[call.arguments.at(1).tensor].geometry.sizes[1]->is_constant(1);
+  }
+  static bool is_member(const Group& group, int unit) {
+    return std::any_of(group.units.begin(), group.units.end(),
+                       [&](const GroupUnit& member) { return member.unit == unit; });
+  }
+  static bool moves_with(const Place& place, const std::vector<DomainAxis>& axes) {
+    for (const Expr* e : place)
+      for (const DomainAxis& axis : axes)
+        if (mentions(e, axis.var)) return true;
+    return false;
+  }
+  static bool mentions(const Expr* e, const Expr* symbol) {
+    const auto symbols = symbolic::symbols_of(e);
+    return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+  }
+  bool has_channels_innermost(int product) const {
+    const Call& call = *program_.units[product].call;
+    const Place& strides = program_.values[call.results[0]].geometry.strides;
+    return product_of(program_, call)->has_channels && strides[1]->is_constant(1) &&
+           !strides.back()->is_constant(1);
+  }
+  // Whether a dimension of a product belongs to the columns of its blocks.
+  bool is_column(int product, size_t d, size_t rank) const {
+    if (!product_of(program_, *program_.units[product].call)->has_channels) return d + 1 == rank;
+    return has_channels_innermost(product) ? d == 1 : d >= 2;
   }
 
   // Moves groups that compute operands of the call `c` to its host.
   void take_operands(const Call& call, size_t c, Group& host, std::vector<bool>& is_gone) {
     const cpu::ProductOperator& product = *product_of(program_, call);
-    if (!product.may_be_packed) return;
+    if (!product.may_be_filled) return;
     for (const int argument : {product.second - 1, product.second}) {
       const int value = call.arguments.at(argument).tensor;
       const int unit = unit_of(value);
@@ -141,25 +225,50 @@ class Attacher {
              return a.tensor >= 0 && program_.values[a.tensor].root == root;
            }) == 1;
   }
-  // Whether the operand is a matrix without gaps, the root's or its transpose. Says how it lies.
-  bool lies_dense(int value, Group& group) const {
+  enum class Lie : uint8_t { ByRows, ByColumns, Otherwise };
+  // How the matrices of the last two dimensions lie, one behind the other without gaps.
+  Lie lie_of(const Geometry& g) const {
     symbolic::ExprPool& pool = *program_.pool;
+    Place place;
+    const Expr* before = pool.integer(0);
+    for (size_t d = 0; d < g.sizes.size(); ++d) {
+      place.push_back(own_variable(pool, d));
+      if (d + 2 < g.sizes.size()) before = pool.add(pool.mul(before, g.sizes[d]), place[d]);
+    }
+    const size_t last = g.sizes.size() - 1;
+    const Expr *rows = g.sizes[last - 1], *cols = g.sizes[last];
+    before = pool.mul(before, pool.mul(rows, cols));
+    const Expr* at = element_index(pool, g, place);
+    const auto is_at = [&](const Expr* e) { return at == pool.add(before, e); };
+    if (is_at(pool.add(pool.mul(cols, place[last - 1]), place[last]))) return Lie::ByRows;
+    if (is_at(pool.add(pool.mul(rows, place[last]), place[last - 1]))) return Lie::ByColumns;
+    return Lie::Otherwise;
+  }
+  // Whether the operand has matrices without gaps, the root's or their transposes. Says how they
+  // lie.
+  bool lies_dense(int value, Group& group) const {
     const Geometry& seen = program_.values[value].geometry;
     const Geometry& root = program_.values[program_.values[value].root].geometry;
     for (const DomainAxis& axis : group.axes)
       if (axis.extent->is_constant(0)) return false;
-    if (seen.sizes.size() != 2 || root.sizes.size() != 2) return false;
-    const Expr *x = own_variable(pool, 0), *y = own_variable(pool, 1);
-    const Expr* at = element_index(pool, seen, {x, y});
-    const bool is_same = at == element_index(pool, root, {x, y});
-    if (!is_same && at != element_index(pool, root, {y, x})) return false;
-    if (at == pool.add(pool.mul(seen.sizes[0], y), x))
-      group.is_by_columns = true;
-    else if (at != pool.add(pool.mul(seen.sizes[1], x), y))
-      return false;
-    for (const Expr* symbol : symbolic::symbols_of(group.units[0].at[is_same ? 1 : 0]))
+    if (seen.sizes.size() < 2 || root.sizes.size() < 2) return false;
+    const Lie lie = lie_of(seen), own = lie_of(root);
+    if (lie == Lie::Otherwise || own == Lie::Otherwise) return false;
+    const Expr *rows = seen.sizes[seen.sizes.size() - 2], *cols = seen.sizes.back();
+    const Expr *own_rows = root.sizes[root.sizes.size() - 2], *own_cols = root.sizes.back();
+    if (lie != own) std::swap(own_rows, own_cols);
+    if (rows != own_rows || cols != own_cols || batch_of(seen) != batch_of(root)) return false;
+    group.is_by_columns = lie == Lie::ByColumns;
+    const Place& at = group.units[0].at;
+    for (const Expr* symbol : symbolic::symbols_of(at[at.size() - (lie == own ? 1 : 2)]))
       group.columns.push_back(symbol);
     return true;
+  }
+  // The number of matrices.
+  const Expr* batch_of(const Geometry& g) const {
+    const Expr* batch = program_.pool->integer(1);
+    for (size_t d = 0; d + 2 < g.sizes.size(); ++d) batch = program_.pool->mul(batch, g.sizes[d]);
+    return batch;
   }
 
   // Whether each element is read where the group computes the element of the same place.
@@ -239,21 +348,24 @@ GroupKernel write_block_kernel(const Program& program, const Group& group) {
     else
       (is_column ? columns : rows).push_back(axis);
   }
-  // The axes of one side are digits of the index along it. A side of one element has no axis.
+  // The axes of one side become one. A side of one element has none.
+  loop.axes = rows;
+  loop.axes.insert(loop.axes.end(), columns.begin(), columns.end());
+  const auto merge_side = [&](size_t first, size_t count) {
+    for (; count > 1; --count) kernel::merge_axes(kernel, loop, first);
+  };
+  merge_side(rows.size(), columns.size());
+  merge_side(0, rows.size());
+  const std::vector<kernel::Axis> whole = std::move(loop.axes);
   loop.axes.clear();
-  const auto add_side = [&](const std::vector<kernel::Axis>& axes, const char* name, int first) {
-    if (axes.empty()) return pool.integer(0);
+  const auto add_side = [&](const kernel::Axis& axis, const char* name, int first) {
     const Expr* var = kernel::fresh_axis(kernel, name);
-    const Expr* at = pool.add(block[first], var);
-    for (size_t i = axes.size(); i-- > 0;) {
-      replaced[axes[i].var] = i == 0 ? at : pool.modulo(at, axes[i].extent);
-      if (i > 0) at = pool.floor_div(at, axes[i].extent);
-    }
+    replaced[axis.var] = pool.add(block[first], var);
     loop.axes.push_back({var, block[first + 1], kernel::Role::Kept});
     return var;
   };
-  const Expr* row = add_side(rows, "i_row", 0);
-  const Expr* column = add_side(columns, "i_column", 2);
+  const Expr* row = rows.empty() ? pool.integer(0) : add_side(whole.front(), "i_row", 0);
+  const Expr* column = columns.empty() ? pool.integer(0) : add_side(whole.back(), "i_column", 2);
   if (loop.axes.empty())
     loop.axes.push_back({kernel::fresh_axis(kernel, "i_one"), pool.integer(1), kernel::Role::Kept});
   kernel::rewrite_indices(kernel, loop.steps, [&](const Expr* at) {

@@ -10,13 +10,15 @@
 // and columns of one block, four numbers that each block gives; sizes may change. The product's
 // elements are those of the product alone, so are all results, bit for bit. Where nothing else
 // reads the product and the group writes values of its dtype in its place, both share one memory:
-// the product is never written anywhere else.
+// the product is never written anywhere else. Blocks of a convolution are channels of all images by
+// the places of one, or places of all images by channels, as its result lies in memory.
 //
 // Note [Filled blocks]: a product brings its operands into panels, block by block. An operand that
 // a cheap pointwise unit computes (a cast, a number times a scale) and nothing else reads is
 // computed in these blocks, as a group of the same kind whose kernel writes a block of its own.
 // Products that read their operands as they lie (few rows, small ones, a library's) find them in
-// memory: then the kernel goes through the whole operand before.
+// memory: then the kernel goes through the whole operand before. Rows of a batch's operands are
+// counted through its matrices.
 #pragma once
 
 #include "taeda/backends/cpu/gemm/products.h"
@@ -36,8 +38,8 @@ void attach_to_products(const Program& program, std::vector<Group>& groups);
 // is assigned by now.
 void share_result_memory(Program& program, std::vector<Group>& groups);
 
-// The symbols of a block: first row, rows, first column, columns. Rows are counted through all
-// dimensions before the last.
+// The symbols of a block: first row, rows, first column, columns. Rows and columns are counted
+// through all dimensions that belong to them.
 std::vector<const Expr*> block_symbols(symbolic::ExprPool& pool);
 
 // The kernel of such a group, which goes through one block.

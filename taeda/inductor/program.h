@@ -55,6 +55,7 @@ struct Call {
   const fx::Node* node;
   std::vector<CallArgument> arguments;
   std::vector<int> results;  // values
+  int number = 0;            // among the calls of the program
   bool draws = false;        // random numbers
   int after = -1;            // the call before it that draws
 };

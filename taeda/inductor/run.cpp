@@ -121,6 +121,7 @@ class Run {
   bool run_product(size_t step, bool may_be_native);
   bool run_block(const KernelStep& kernel, bool may_be_native, std::array<int64_t, 4> block,
                  void* to = nullptr) const;
+  bool packs_operands(int second, const TensorShape& result) const;
   // Writes an operand to its memory.
   bool write_operand(const OperandStep& operand, bool may_be_native) const;
   bool run_kernel(size_t step);
@@ -319,7 +320,7 @@ void Run::run_call(size_t index) {
   TAEDA_INTERNAL_CHECK(next == step.call->results.size(), step.call->op->full_name(), " gave ",
                        next, " tensors where the trace had ", step.call->results.size());
   stack.clear();
-  if (step.call->draws) reserve_streams(step.number);
+  if (step.call->draws) reserve_streams(step.call->number);
 }
 
 // The first exception of some threads.
@@ -355,20 +356,40 @@ bool Run::run_block(const KernelStep& kernel, bool may_be_native, std::array<int
 bool Run::write_operand(const OperandStep& operand, bool may_be_native) const {
   constexpr int64_t kGrainElements = 32768;
   const TensorShape& shape = state_.layout->shapes[operand.value];
-  const int64_t rows = shape.sizes[0], cols = shape.sizes[1];
-  const int64_t lines = operand.is_by_columns ? cols : rows;
+  const size_t rank = shape.sizes.size();
+  const int64_t rows = shape.sizes[rank - 2], cols = shape.sizes[rank - 1];
+  const int64_t batch = rank == 3 ? shape.sizes[0] : 1;
+  const int64_t lines = operand.is_by_columns ? cols : rows;  // of one matrix
   const int64_t length = operand.is_by_columns ? rows : cols;
+  if (batch == 0 || lines == 0 || length == 0) return true;
   char* const start = state_.memories[operand.memory];
   std::atomic<bool> is_good{true};
-  parallel_for(0, lines, std::max<int64_t>(kGrainElements / std::max<int64_t>(length, 1), 1),
-               [&](int64_t first, int64_t last) {
-                 const std::array<int64_t, 4> block =
-                     operand.is_by_columns ? std::array<int64_t, 4>{0, rows, first, last - first}
-                                           : std::array<int64_t, 4>{first, last - first, 0, cols};
-                 char* to = start + first * length * item_size(shape.dtype);
-                 if (!run_block(*operand.kernel, may_be_native, block, to)) is_good = false;
-               });
+  const auto write = [&](int64_t first, int64_t last) {
+    while (first < last) {
+      const int64_t row = first / lines * rows, line = first % lines;
+      const int64_t count = std::min(last - first, lines - line);
+      const std::array<int64_t, 4> block = operand.is_by_columns
+                                               ? std::array<int64_t, 4>{row, rows, line, count}
+                                               : std::array<int64_t, 4>{row + line, count, 0, cols};
+      char* to = start + first * length * item_size(shape.dtype);
+      if (!run_block(*operand.kernel, may_be_native, block, to)) is_good = false;
+      first += count;
+    }
+  };
+  parallel_for(0, batch * lines, std::max<int64_t>(kGrainElements / length, 1), write);
   return is_good;
+}
+
+// Whether a product with this second operand and result packs its operands.
+bool Run::packs_operands(int second, const TensorShape& result) const {
+  const TensorShape& b = state_.layout->shapes[second];
+  const size_t rank = result.sizes.size();
+  const int64_t depth = b.sizes[rank - 2];
+  // A matrix that a batch shares makes one tall product of it; and blocks of shallow matrices are
+  // so small that calls of a kernel cost more than a pass over memory.
+  constexpr int64_t kLeastBatchDepth = 128;
+  if (rank == 3 && (b.strides[0] == 0 || depth < kLeastBatchDepth)) return false;
+  return cpu::packs_operands(result.dtype, result.sizes[rank - 2], result.sizes[rank - 1], depth);
 }
 
 bool Run::run_product(size_t index, bool may_be_native) {
@@ -395,6 +416,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
   const cpu::FinishBlock finish_block(finish);
   cpu::ProductOptions options;
   if (step.kernel) options.finish = &finish_block;
+  options.are_channels_columns = step.call->are_channels_columns;
 
   const auto filler = [&](const OperandStep& operand) {
     return [&run, &operand](int64_t row, int64_t rows, int64_t col, int64_t cols, void* to) {
@@ -405,9 +427,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
   std::array<std::optional<Filler>, 2> fillers;
   std::array<std::optional<cpu::FillBlock>, 2> fills;
   for (const OperandStep& operand : step.operands) {
-    const IntVec& sizes = state_.layout->shapes[operand.value].sizes;
-    const int64_t depth = sizes[operand.is_second ? 0 : 1];
-    if (!cpu::packs_operands(shape.dtype, shape.sizes[0], shape.sizes[1], depth)) {
+    if (!packs_operands(step.call->call->arguments[step.call->product->second].tensor, shape)) {
       if (!write_operand(operand, may_be_native)) return false;
       continue;
     }

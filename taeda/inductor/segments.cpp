@@ -77,8 +77,8 @@ struct SymbolSource {
 
 class Cutter {
  public:
-  Cutter(const fx::Graph& graph, fx::AttributeReader attributes)
-      : graph_(graph), attributes_(attributes) {}
+  Cutter(const fx::Graph& graph, fx::AttributeReader attributes, const PlanOptions& options)
+      : graph_(graph), attributes_(attributes), options_(options) {}
 
   // Whether the graph is one plan as it is.
   bool is_whole() {
@@ -321,7 +321,7 @@ class Cutter {
         for (const Node& node : *part.graph)
           if (node.op() == fx::OpCode::CallFunction) made.apart.push_back(node.target().text());
       } else {
-        part.plan = compile(*part.graph, read);
+        part.plan = compile(*part.graph, read, options_);
         made.plans.push_back(part.plan);
       }
     }
@@ -345,11 +345,12 @@ class Cutter {
   }
 
   // A region of which the operands do not tell all symbols is interpreted.
-  static Value compiled_region(const IntrusivePtr<fx::Graph>& region, Segments& made) {
+  Value compiled_region(const IntrusivePtr<fx::Graph>& region, Segments& made) const {
     if (!tells_symbols(*region)) return fx::region_value(region);
-    Segments inner = compile_segments(*region, [](const std::string& name) -> Value {
+    const auto no_attribute = [](const std::string& name) -> Value {
       throw_error(ErrorKind::Attribute, str("a region reads the attribute ", name));
-    });
+    };
+    Segments inner = compile_segments(*region, no_attribute, options_);
     made.plans.insert(made.plans.end(), inner.plans.begin(), inner.plans.end());
     made.apart.insert(made.apart.end(), inner.apart.begin(), inner.apart.end());
     return Value(IntrusivePtr<dispatch::Opaque>(make_intrusive<fx::RegionValue>(
@@ -401,6 +402,7 @@ class Cutter {
 
   const fx::Graph& graph_;
   fx::AttributeReader attributes_;
+  PlanOptions options_;
   std::vector<Members> members_;
   std::unordered_map<const Node*, size_t> part_of_, slot_of_;
   std::unordered_map<const Expr*, size_t> symbol_slot_;
@@ -431,11 +433,12 @@ bool tells_symbols(const fx::Graph& graph) {
                      [&](const Expr* symbol) { return told.count(symbol) != 0; });
 }
 
-Segments compile_segments(const fx::Graph& graph, fx::AttributeReader attributes) {
-  Cutter cutter(graph, attributes);
+Segments compile_segments(const fx::Graph& graph, fx::AttributeReader attributes,
+                          const PlanOptions& options) {
+  Cutter cutter(graph, attributes, options);
   if (!cutter.is_whole()) return cutter.run();
   Segments made;
-  made.plans.push_back(compile(graph, attributes));
+  made.plans.push_back(compile(graph, attributes, options));
   made.run = [plan = made.plans[0]](const std::vector<Value>& inputs) { return plan->run(inputs); };
   return made;
 }

@@ -26,6 +26,7 @@ struct Segments {
 // Whether the inputs tell each symbol that they mention, by a number such as s0 or 2*s0 + 1.
 bool tells_symbols(const fx::Graph& graph);
 
-TAEDA_API Segments compile_segments(const fx::Graph& graph, fx::AttributeReader attributes);
+TAEDA_API Segments compile_segments(const fx::Graph& graph, fx::AttributeReader attributes,
+                                    const PlanOptions& options = {});
 
 }  // namespace taeda::inductor

@@ -178,7 +178,8 @@ class UnitFinder {
     ReadCollector collector(program_, unit.reads, &unit.streams);
     collector.compute(definition, own_place(program_, definition.sizes));
     store(collector.unchecked());
-    const bool is_kept = (is_root && value->is_kept) || stored_.count(definition.id) != 0;
+    const bool is_kept =
+        (is_root && value->is_kept) || definition.is_stored || stored_.count(definition.id) != 0;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
     unit.is_cheap = collector.is_cheap();
     take_scan(unit);

@@ -65,6 +65,7 @@ struct Definition {
   Place sizes;
   // Writes the value at a place, in any compute type; empty for what lies in memory from the start.
   std::function<Sym(Emitter&, const Place&)> value;
+  bool is_stored = false;  // dear, and read for many elements: computed once, into memory
 };
 
 // Rows of elements combined by a body of reduce_bodies.h.

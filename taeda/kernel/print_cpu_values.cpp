@@ -92,6 +92,7 @@ CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const Cpu
   Defined values{NamedNodes(graph_, roots), {}, place, ""};
   values.wide = wide_nodes(values.names.order(), place);
   for (NodeId id : values.names.order()) {
+    if (place.fixed.count(id)) continue;
     const Node& node = graph_.node(id);
     const bool is_wide = values.wide.count(id) != 0;
     const Lanes lanes = is_wide ? place.lanes : Lanes::One;
@@ -105,6 +106,45 @@ CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const Cpu
     }
   }
   return values;
+}
+
+std::set<NodeId> CpuValues::fixed_nodes(const std::vector<NodeId>& roots,
+                                        const std::set<int>& written, const CpuPlace& place) const {
+  const NamedNodes names(graph_, roots);
+  const std::set<NodeId> wide = wide_nodes(names.order(), place);
+  std::set<NodeId> fixed;
+  bool has_loads = false;
+  const auto is_checked = [&](NodeId id) {
+    for (const Indirect& one : graph_.indirects())
+      if (one.value == id) return true;
+    return false;
+  };
+  const auto is_indirect = [&](const Expr* at) {
+    for (const Expr* symbol : symbolic::symbols_of(at))
+      if (graph_.find_indirect(symbol)) return true;
+    return false;
+  };
+  for (NodeId id : names.order()) {
+    const Node& node = graph_.node(id);
+    if (wide.count(id) || is_checked(id) || (node.at && is_indirect(node.at))) continue;
+    bool is_fixed = node.op != Op::Load || (node.args[0] < 0 && !written.count(node.index));
+    for (NodeId arg : node.args) is_fixed &= arg < 0 || fixed.count(arg) != 0;
+    if (!is_fixed) continue;
+    fixed.insert(id);
+    has_loads |= node.op == Op::Load;
+  }
+  return has_loads ? fixed : std::set<NodeId>();
+}
+
+std::string CpuValues::define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
+                                    const std::string& indent) const {
+  const Defined values{NamedNodes(graph_, roots), {}, {}, ""};
+  std::string text;
+  for (NodeId id : values.names.order())
+    if (place.fixed.count(id))
+      text += str(indent, "const ", value_type(graph_.node(id).type, Lanes::One), " ",
+                  values.names[id], " = ", value(values, graph_.node(id), Lanes::One, 0), ";\n");
+  return text;
 }
 
 std::string CpuValues::spelled(const Defined& values, NodeId id, Lanes lanes, int copy) const {

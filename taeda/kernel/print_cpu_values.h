@@ -24,6 +24,7 @@ struct CpuPlace {
   int copies = 1;        // vectors side by side
   int first = 0;         // number of the first of them
   std::set<int> wide_states = {};
+  std::set<NodeId> fixed = {};  // nodes that are defined before the loop along the vector
 
   bool is_wide() const { return lanes != Lanes::One; }
   std::string count() const { return is_tail ? "count" : lane_count(lanes); }
@@ -50,6 +51,12 @@ class CpuValues {
   };
   Defined define(const std::vector<NodeId>& roots, const CpuPlace& place,
                  const std::string& indent) const;
+  // Nodes that are the same along the vector, where some of them read memory that the loop does not
+  // write: a compiler cannot know that. Their definitions stand before the loop.
+  std::set<NodeId> fixed_nodes(const std::vector<NodeId>& roots, const std::set<int>& written,
+                               const CpuPlace& place) const;
+  std::string define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
+                           const std::string& indent) const;
   // A value as its user wants it: one, or a vector.
   std::string spelled(const Defined& values, NodeId id, Lanes lanes, int copy = 0) const;
   std::string store(const Defined& values, const Store& store, const std::string& indent) const;

@@ -148,18 +148,35 @@ class CpuKernelPrinter {
   std::string vector_loop(const Loop& loop, Place place, const std::string& first,
                           const std::string& last, const std::string& indent) {
     place.copies = copies_of(loop, place);
+    const std::vector<NodeId> roots = find_fixed(loop, place);
     const std::string step = lane_count(place.lanes), var = name(place.var);
     const std::string stride = place.copies > 1 ? str(place.copies, " * ", step) : step;
-    std::string text = str(indent, "{\n", indent, "  td_long ", var, " = ", first, ";\n", indent,
-                           "  for (; ", var, " + ", stride, " <= ", last, "; ", var, " += ", stride,
-                           ") {\n", print_steps(loop.steps, place, indent + "    "), indent,
-                           "  }\n", indent, "  for (; ", var, " < ", last, "; ", var, " += ", step,
-                           ") {\n", indent, "    const int count = (int)(", last, " - ", var, " < ",
-                           step, " ? ", last, " - ", var, " : ", step, ");\n");
+    const std::string guard = place.fixed.empty() ? "" : str("if (", first, " < ", last, ") ");
+    std::string text = str(indent, guard, "{\n", values_.define_fixed(roots, place, indent + "  "),
+                           indent, "  td_long ", var, " = ", first, ";\n", indent, "  for (; ", var,
+                           " + ", stride, " <= ", last, "; ", var, " += ", stride, ") {\n",
+                           print_steps(loop.steps, place, indent + "    "), indent, "  }\n", indent,
+                           "  for (; ", var, " < ", last, "; ", var, " += ", step, ") {\n", indent,
+                           "    const int count = (int)(", last, " - ", var, " < ", step, " ? ",
+                           last, " - ", var, " : ", step, ");\n");
     place.is_tail = true;
     place.copies = 1;
     return text + print_steps(loop.steps, place, indent + "    ") + indent + "  }\n" + indent +
            "}\n";
+  }
+
+  // The roots of a loop that only stores, where it has values that are defined before it.
+  std::vector<NodeId> find_fixed(const Loop& loop, Place& place) const {
+    std::vector<NodeId> roots;
+    std::set<int> written;
+    for (const Step& step : loop.steps) {
+      const auto* store = std::get_if<Store>(&step);
+      if (!store) return {};
+      written.insert(store->buffer);
+      for (NodeId root : roots_of(kernel_, step)) roots.push_back(root);
+    }
+    place.fixed = values_.fixed_nodes(roots, written, place);
+    return roots;
   }
 
   int copies_of(const Loop& loop, const Place& place) const {

@@ -53,8 +53,9 @@ class TAEDA_API Lowering {
 
   // Says what the elements of a result are.
   virtual void define(const Tensor& out, ValueFn value) = 0;
-  // A value between operators.
-  virtual const kernel::Definition& define(DType dtype, Place sizes, ValueFn value) = 0;
+  // A value between operators; `is_stored` where it is dear, and many elements read each of it.
+  virtual const kernel::Definition& define(DType dtype, Place sizes, ValueFn value,
+                                           bool is_stored = false) = 0;
   virtual const kernel::Reduction& reduce(std::string body, Place sizes, uint64_t dims,
                                           ValuesFn values,
                                           kernel::Part part = kernel::Part::Whole) = 0;

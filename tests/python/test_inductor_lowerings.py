@@ -251,7 +251,7 @@ COUNTS = {
         [(4,), (5,)],
         [(3,), (5,)],
     ),
-    "batch_norm_in_evaluation": ([(1,), (3,)],),
+    "batch_norm_in_evaluation": ([(2,), (3,)],),
     "running_statistics": (
         [(4,)],
         [(3,)],

@@ -387,7 +387,7 @@ WRITTEN = {
     "dear": lambda x, w: x @ w.exp(),
     "read by others": lambda x, w: (x @ (w * 2), w * 2),
     "both operands": lambda x, w: (lambda y: y @ y)(w * 2),
-    "batches": lambda x, w: x[None] @ (w * 2)[None],
+    "a shared matrix": lambda x, w: x.expand(3, 90, 90) @ (w * 2),
 }
 
 
@@ -398,6 +398,34 @@ def test_other_operands_are_written(name):
     assert all(isinstance(step, str) for step in steps(compiled)), compiled.text()
     for a, b in zip(as_list(compiled(*inputs)), as_list(WRITTEN[name](*inputs)), strict=True):
         assert same(a, b)
+
+
+BATCHED_OPERANDS = {
+    "first": (lambda a, b: (a * 2) @ b, ("kernel0", "bmm")),
+    "second": (lambda a, b: t.bmm(a, b.float() + 1).relu(), ("kernel0", "bmm", "kernel1")),
+    "both": (lambda a, b: t.bmm(a * 2, b * 3), ("kernel0", "kernel1", "bmm")),
+    "transposed": (lambda a, b: a @ (b.mT.contiguous() * 2).mT, None),
+    "sum": (lambda a, b: t.baddbmm(a[:, :, :1], a * 2, b), ("kernel0", "baddbmm")),
+    "heads": (lambda a, b: (a[None] * 2) @ b[None], ("kernel0", "bmm")),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED_OPERANDS)
+def test_operands_of_batches(name):
+    f, expected = BATCHED_OPERANDS[name]
+    sizes = (
+        [(3, 80, 170), (3, 170, 96)],
+        [(5, 80, 70), (5, 70, 96)],
+        [(5, 20, 9), (5, 9, 14)],
+        [(2, 1, 300), (2, 300, 40)],
+    )
+    compiled = captured(f, [filled(*s) for s in sizes[0]])
+    assert expected is None or steps(compiled) == [expected], compiled.text()
+    for _ in range(2):
+        for pair in sizes:
+            inputs = [filled(*s) for s in pair]
+            assert same(compiled(*inputs), f(*inputs)), (pair, compiled.text())
+        compiled.compile_native()
 
 
 def test_an_index_out_of_range_in_an_operand():
@@ -437,3 +465,50 @@ def test_parts_of_a_frozen_weight_have_panels_of_their_own():
         compiled = t.compile(model)
         for first, end in ((0, 96), (0, 80), (0, 70), (10, 60), (20, 60), (5, 96)):
             t.testing.assert_close(compiled(x, first, end), model(x, first, end))
+
+
+# ---- config.epilogue_fusion ----
+def dense_layer(x, w, b):
+    return F.relu(F.linear(x, w.float(), b))
+
+
+def fused_and_apart(f, inputs, **options):
+    """The plans with config.epilogue_fusion, and without it."""
+    from taeda._inductor import config
+
+    with config.patch(epilogue_fusion=False):
+        apart = captured(f, inputs, **options)
+    return captured(f, inputs, **options), apart
+
+
+def test_products_without_fusion_are_plain_calls():
+    inputs = [filled(90, 64), filled(80, 64, dtype=t.bfloat16), filled(80)]
+    fused, apart = fused_and_apart(dense_layer, inputs)
+    assert steps(fused) == [("kernel0", "addmm", "kernel1")]
+    assert steps(apart) == ["kernel0", "addmm", "kernel1"]
+    assert same(fused(*inputs), apart(*inputs))
+
+
+def test_a_frozen_program_without_fusion():
+    inputs = [filled(90, 64), t.nn.Parameter(filled(80, 64)), t.nn.Parameter(filled(80))]
+    from taeda._inductor import config
+
+    with config.patch(freezing=True), t.no_grad():
+        fused, apart = fused_and_apart(dense_layer, inputs)
+        assert steps(fused, -1) == [("addmm", "kernel0")]
+        assert steps(apart, -1) == ["addmm", "kernel0"]
+        assert same(fused(*inputs), apart(*inputs))
+
+
+def test_the_parts_of_a_program_without_fusion():
+    def f(x, w):
+        found = F.relu(x @ w).nonzero()
+        return found, F.relu(x.sin() @ w)
+
+    inputs = [filled(90, 64), filled(64, 80)]
+    fused, apart = fused_and_apart(f, inputs)
+    assert any(isinstance(step, tuple) for step in steps(fused))
+    for plan in range(len(apart.report())):
+        assert all(isinstance(step, str) for step in steps(apart, plan))
+    for a, b in zip(fused(*inputs), apart(*inputs), strict=True):
+        assert same(a, b)

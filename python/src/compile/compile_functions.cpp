@@ -59,9 +59,9 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
   return options;
 }
 
-// Options are `form` of results, `memory_budget`, `frozen` inputs, `on_joint` and `on_graph`, which
-// change the joint graph and each graph that is lowered. Gradients of gradients are compiled later,
-// so the plans are noted only while `made` lives.
+// Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
+// `on_joint` and `on_graph`, which change the joint graph and each graph that is lowered. Gradients
+// of gradients are compiled later, so the plans are noted only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
@@ -80,14 +80,16 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
   const auto on_graph = read_pass(option(given, "on_graph"));
-  const auto compiler = [owner, on_graph](const std::optional<inductor::FreezeOptions>& frozen) {
-    return [owner, on_graph, frozen](const fx::Graph& whole, fx::AttributeReader read) {
+  const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products")};
+  const auto compiler = [owner, on_graph,
+                         plan](const std::optional<inductor::FreezeOptions>& frozen) {
+    return [owner, on_graph, frozen, plan](const fx::Graph& whole, fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
       const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
       if (changed) on_graph(*changed);
       const fx::Graph& graph = changed ? *changed : whole;
-      inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen)
-                                       : inductor::compile_segments(graph, read);
+      inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen, plan)
+                                       : inductor::compile_segments(graph, read, plan);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       if (const auto all = owner.lock()) {
         all->plan_seconds += spent.count();

@@ -147,6 +147,7 @@ def _plan_options(form, gm, example_inputs):
         "form": form,
         "frozen": _frozen(gm, example_inputs),
         "lays_out_filters": config.layout_optimization,
+        "fuses_into_products": config.epilogue_fusion,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": backward_scope(),

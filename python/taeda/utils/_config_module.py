@@ -125,6 +125,9 @@ inductor_config = ConfigModule(
     # Without gradients, what a program computes from parameters and buffers alone is computed once
     # and kept until one of them is written to; norms become part of the convolutions before them.
     freezing=False,
+    # Pointwise work on the result of a product, and on its operands, runs block by block inside of
+    # it.
+    epilogue_fusion=True,
     # Frozen filters have channels innermost, and so have the values around their convolutions.
     layout_optimization=True,
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
@@ -160,7 +163,6 @@ inductor_config = ConfigModule(
     max_autotune_gemm=False,
     max_autotune_pointwise=False,
     coordinate_descent_tuning=False,
-    epilogue_fusion=True,
     split_reductions=True,
     unroll_reductions_threshold=8,
     compile_threads=None,

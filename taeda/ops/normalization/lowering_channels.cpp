@@ -131,11 +131,14 @@ void _native_batch_norm_legit_functional(const Tensor& input, const Tensor& weig
       old_var(running_var, 1);
   const Statistics used = statistics(input, old_mean, old_var, training, eps);
   const Type type = kernel::compute_type(input.dtype());
-  l.define(out0, [&x, used, factor, shift, type](Emitter& e, const Place& at) {
+  const auto scale_at = [used, factor](Emitter& e, const Place& at) {
+    return factor.wide(e, at[0]) * e.read(*used.rstd, at);
+  };
+  const Definition& scale = l.define(DType::Double, {x.sizes[1]}, scale_at, true);
+  l.define(out0, [&x, &scale, used, shift, type](Emitter& e, const Place& at) {
     const auto narrow = [&](Sym value) { return e.cast(value, type); };
     const Place c = {at[1]};
-    const Sym scale = factor.wide(e, at[1]) * e.read(*used.rstd, c);
-    return (e.read(x, at) - narrow(e.read(*used.mean, c))) * narrow(scale) +
+    return (e.read(x, at) - narrow(e.read(*used.mean, c))) * narrow(e.read(scale, c)) +
            narrow(shift.wide(e, at[1]));
   });
   if (!training) {

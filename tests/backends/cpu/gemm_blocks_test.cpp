@@ -86,7 +86,7 @@ TYPED_TEST(GemmBlocks, RowsAreCountedThroughABatch) {
       const FinishBlock finish(look);
       const auto run = [&, m = m, n = n, k = k](std::vector<T>& to, const FinishBlock* f) {
         gemm_batched<T>(batch, m, n, k, 1, {a.data(), k, 1}, m * k, {b.data(), n, 1}, b_stride, 0,
-                        {to.data(), n, 1}, m * n, f);
+                        {to.data(), n, 1}, m * n, {f});
       };
       run(plain, nullptr);
       run(c, &finish);

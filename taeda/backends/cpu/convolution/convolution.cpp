@@ -2,15 +2,20 @@
 #include "taeda/backends/cpu/convert_declarations.h"
 #include "taeda/backends/cpu/convolution/depthwise.h"
 #include "taeda/backends/cpu/convolution/library.h"
+#include "taeda/backends/cpu/convolution/plan_operator.h"
 #include "taeda/backends/cpu/convolution/pointwise.h"
 #include "taeda/backends/cpu/convolution_declarations.h"
+#include "taeda/dispatch/boxing.h"
 #include "taeda/ops/convolution/declarations.h"
 #include "taeda/ops/convolution/geometry.h"
+#include "taeda/ops/convolution/operators.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
 
+using convolution_kernels::Done;
+using convolution_kernels::Finish;
 using convolution_kernels::Geometry;
 using convolution_kernels::Tensors;
 
@@ -19,15 +24,12 @@ bool overlaps(const Tensor& a, const Tensor& b) {
 }
 
 // Calls f, which computes `result`, one of the tensors, from the others: in float where they are
-// halves. Returns false where depthwise kernels do not take them.
-bool run_depthwise(const Tensors& t, const Tensor& result, void (*f)(const Tensors&, const Tensor&),
+// halves. Nothing is done where depthwise kernels do not take them.
+Done run_depthwise(const Tensors& t, const Tensor& result, Done (*f)(const Tensors&, const Tensor&),
                    const Tensor& bias) {
   const DType dtype = t.x.dtype();
-  if (!convolution_kernels::is_depthwise(t.geometry) || !is_floating(dtype)) return false;
-  if (!is_reduced_float(dtype)) {
-    f(t, bias);
-    return true;
-  }
+  if (!convolution_kernels::is_depthwise(t.geometry) || !is_floating(dtype)) return Done::Nothing;
+  if (!is_reduced_float(dtype)) return f(t, bias);
   const auto wide = [&](const Tensor& given) {
     return given.is_same(result) ? taeda::empty_like(given, DType::Float) : given.to(DType::Float);
   };
@@ -35,31 +37,68 @@ bool run_depthwise(const Tensors& t, const Tensor& result, void (*f)(const Tenso
   f({t.geometry, x, weight, y}, bias.defined() ? bias.to(DType::Float) : bias);
   Tensor target = result;
   cpu::copy_(target, result.is_same(t.x) ? x : result.is_same(t.y) ? y : weight, false);
-  return true;
+  return Done::Computed;
 }
 
 // y of a plain convolution.
-void compute_forward(const Tensors& t, const Tensor& bias) {
-  if (run_depthwise(t, t.y, convolution_kernels::depthwise_forward, bias)) return;
-  if (pointwise_forward(t, bias)) return;
-  if (!library_convolution(onednn::Pass::Forward, t, bias)) forward_product(t, bias);
+Done compute_forward(const Tensors& t, const Tensor& bias) {
+  const Done done = run_depthwise(t, t.y, convolution_kernels::depthwise_forward, bias);
+  if (done != Done::Nothing) return done;
+  if (pointwise_forward(t, bias)) return Done::Finished;
+  if (library_convolution(onednn::Pass::Forward, t, bias)) return Done::Computed;
+  return forward_product(t, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
-void compute_input(const Tensors& t, const Tensor& bias) {
-  if (run_depthwise(t, t.x, convolution_kernels::depthwise_input, bias)) return;
-  if (pointwise_input(t, bias)) return;
-  if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias)) return;
-  input_product(t, bias);
+Done compute_input(const Tensors& t, const Tensor& bias) {
+  const Done done = run_depthwise(t, t.x, convolution_kernels::depthwise_input, bias);
+  if (done != Done::Nothing) return done;
+  if (pointwise_input(t, bias)) return Done::Finished;
+  if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias))
+    return Done::Computed;
+  return input_product(t, bias);
 }
 
 void compute_weight(const Tensors& t) {
-  const auto depthwise = [](const Tensors& wide, const Tensor&) { depthwise_weight(wide); };
-  if (run_depthwise(t, t.weight, depthwise, Tensor())) return;
+  const auto depthwise = [](const Tensors& wide, const Tensor&) {
+    depthwise_weight(wide);
+    return Done::Computed;
+  };
+  if (run_depthwise(t, t.weight, depthwise, Tensor()) != Done::Nothing) return;
   if (pointwise_weight(t)) return;
   // The library copies both images into blocks of channels, which costs more than these products.
   if (t.geometry.is_pointwise()) return weight_product(t);
   if (!library_convolution(onednn::Pass::WeightsGrad, t, Tensor())) weight_product(t);
+}
+
+// A result that is known to lie apart from the operands may share their storage.
+struct Result {
+  Tensor& out;
+  bool is_apart = false;
+  Finish finish = {};
+};
+
+void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias,
+              const ConvolutionGeometry& checked, const Result& result) {
+  Tensor& out = result.out;
+  if (out.numel() == 0) return;
+  BelowADInplaceOrView guard;
+  const MemoryFormat format = convolution_format(input, weight);
+  const Tensor from = input.contiguous(format), filters = weight.contiguous(format);
+  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
+  const bool is_apart =
+      result.is_apart || (!overlaps(input, out) && !overlaps(weight, out) && !overlaps(bias, out));
+  const bool is_direct = out.is_contiguous(format) && is_apart;
+  const Tensor to = is_direct ? out : taeda::empty_like(out, {}, {}, {}, {}, format);
+  const Tensor &x = checked.transposed ? to : from, &y = checked.transposed ? from : to;
+  const Geometry g(x, filters, y, as_int(checked.stride), as_int(checked.padding),
+                   as_int(checked.dilation), checked.groups.expect_int(),
+                   format != MemoryFormat::Contiguous);
+  const bool lies_alike = is_direct && result.finish.are_channels_columns == g.is_channels_last;
+  const Tensors t{g, x, filters, y, lies_alike ? result.finish : Finish()};
+  const Done done = checked.transposed ? compute_input(t, addend) : compute_forward(t, addend);
+  if (!is_direct) cpu::copy_(out, to, false);
+  if (!lies_alike || done != Done::Finished) result.finish.all();
 }
 
 }  // namespace
@@ -67,26 +106,38 @@ void compute_weight(const Tensors& t) {
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, SymIntList stride,
                  SymIntList padding, SymIntList dilation, bool transposed,
                  SymIntList output_padding, SymInt groups, Tensor& out) {
-  if (out.numel() == 0) return;
-  BelowADInplaceOrView guard;
   const ConvolutionGeometry checked(weight, stride, padding, dilation, transposed, output_padding,
                                     groups);
-  const MemoryFormat format = convolution_format(input, weight);
-  const Tensor from = input.contiguous(format), filters = weight.contiguous(format);
-  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  const bool is_direct = out.is_contiguous(format) && !overlaps(input, out) &&
-                         !overlaps(weight, out) && !overlaps(bias, out);
-  const Tensor to = is_direct ? out : taeda::empty_like(out, {}, {}, {}, {}, format);
-  const Tensor &x = transposed ? to : from, &y = transposed ? from : to;
-  const Geometry g(x, filters, y, as_int(checked.stride), as_int(checked.padding),
-                   as_int(checked.dilation), groups.expect_int(),
-                   format != MemoryFormat::Contiguous);
-  const Tensors t{g, x, filters, y};
-  if (transposed)
-    compute_input(t, addend);
-  else
-    compute_forward(t, addend);
-  if (!is_direct) cpu::copy_(out, to, false);
+  convolve(input, weight, bias, checked, {out});
+}
+
+// ---- convolutions of plans ----
+namespace {
+
+template <class T>
+auto argument(const dispatch::Stack& arguments, size_t i) {
+  return dispatch::Boxing<T>::from(arguments.at(i));
+}
+
+void run_convolution(const dispatch::Stack& arguments, Tensor& out, const ProductOptions& options) {
+  const Tensor &input = *argument<const Tensor&>(arguments, 0),
+               &weight = *argument<const Tensor&>(arguments, 1),
+               &bias = *argument<const Tensor&>(arguments, 2);
+  const ConvolutionGeometry geometry(
+      weight, argument<SymIntList>(arguments, 3), argument<SymIntList>(arguments, 4),
+      argument<SymIntList>(arguments, 5), argument<bool>(arguments, 6),
+      argument<SymIntList>(arguments, 7), argument<SymInt>(arguments, 8));
+  geometry.check(input, weight, bias);
+  convolve(input, weight, bias, geometry,
+           {out, true, Finish(options.finish, options.are_channels_columns, out)});
+}
+
+constexpr ProductOperator kConvolution{&ops::convolution, run_convolution, 1, false, false, true};
+
+}  // namespace
+
+const ProductOperator* find_convolution(const dispatch::Operator& op) {
+  return &op == kConvolution.op ? &kConvolution : nullptr;
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_output,

@@ -83,6 +83,29 @@ struct RowPlan {
         calls(is_flat ? 1 : w.grid[0] * w.grid[1]) {}
 };
 
+// Finishes planes that become final one after another, some at a time.
+class FinishPlanes {
+ public:
+  FinishPlanes(const Finish& finish, int64_t first) : finish_(finish), first_(first) {}
+  ~FinishPlanes() { flush(); }
+  FinishPlanes(const FinishPlanes&) = delete;
+
+  // The next plane is final.
+  void add() {
+    if (++count_ >= finish_.rows_at_once()) flush();
+  }
+
+ private:
+  void flush() {
+    if (count_ > 0) finish_.rows(first_, count_);
+    first_ += count_;
+    count_ = 0;
+  }
+
+  const Finish& finish_;
+  int64_t first_, count_ = 0;
+};
+
 // Sums over the taps of a window for every place: from `from`, in images of `size`, to `to`.
 template <class P>
 struct Gather {
@@ -97,6 +120,7 @@ struct Gather {
   WeightLayout weight_layout;
   const P* bias;
   Window window;
+  Finish finish;
 
   int64_t tap_offset(const Tap& a, const Tap& b, const Tap& c) const {
     return a.kernel * weight_layout.tap[0] + b.kernel * weight_layout.tap[1] +
@@ -127,6 +151,7 @@ struct Gather {
         at[t] = tap_offset(tap[0], tap[1], tap[2]);
       }
       std::vector<P> line(plan.count + 4 * kRowSlack);
+      FinishPlanes finished(finish, begin);
       for (int64_t plane = begin; plane < end; ++plane) {
         const int64_t n = plane / g.groups, c = plane % g.groups;
         padded.load(from + n * from_layout.image + c * from_layout.channel, from_layout);
@@ -141,10 +166,11 @@ struct Gather {
                              bias ? bias[c] : P(0), line.data());
           if (!plan.is_flat) write_row(line.data(), out, d, h);
         }
-        if (!plan.is_flat) continue;
-        for (int64_t d = 0; d < window.grid[0]; ++d)
-          for (int64_t h = 0; h < window.grid[1]; ++h)
-            write_row(line.data() + (d * padded.extent()[1] + h) * padded.extent()[2], out, d, h);
+        if (plan.is_flat)
+          for (int64_t d = 0; d < window.grid[0]; ++d)
+            for (int64_t h = 0; h < window.grid[1]; ++h)
+              write_row(line.data() + (d * padded.extent()[1] + h) * padded.extent()[2], out, d, h);
+        finished.add();
       }
     });
   }
@@ -300,7 +326,7 @@ bool is_depthwise(const Geometry& g) {
          (g.is_channels_last || g.stride[2] <= 2);
 }
 
-void depthwise_forward(const Tensors& t, const Tensor& bias) {
+Done depthwise_forward(const Tensors& t, const Tensor& bias) {
   const Geometry& g = t.geometry;
   visit(t.x.dtype(), [&](auto tag) {
     using P = decltype(tag);
@@ -315,13 +341,16 @@ void depthwise_forward(const Tensors& t, const Tensor& bias) {
               data_of<P>(t.weight),
               WeightLayout(t.weight),
               data_of<P>(bias),
-              forward_window(g)}
+              forward_window(g),
+              t.finish}
         .run();
   });
+  return g.is_channels_last ? Done::Computed : Done::Finished;
 }
 
-void depthwise_input(const Tensors& t, const Tensor& bias) {
+Done depthwise_input(const Tensors& t, const Tensor& bias) {
   const Geometry& g = t.geometry;
+  const Finish finish = g.has_unit_stride() ? t.finish : Finish();
   visit(t.x.dtype(), [&](auto tag) {
     using P = decltype(tag);
     for_residues(g, [&](const Extents& residue, const Window& window) {
@@ -336,10 +365,13 @@ void depthwise_input(const Tensors& t, const Tensor& bias) {
                 data_of<P>(t.weight),
                 WeightLayout(t.weight),
                 data_of<P>(bias),
-                window}
+                window,
+                finish}
           .run();
     });
   });
+  const bool is_finished = g.has_unit_stride() && !g.is_channels_last;
+  return is_finished ? Done::Finished : Done::Computed;
 }
 
 void depthwise_weight(const Tensors& t) {

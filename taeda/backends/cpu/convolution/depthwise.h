@@ -11,8 +11,8 @@ namespace taeda::cpu::convolution_kernels {
 bool is_depthwise(const Geometry& g);
 
 // As the functions of products.h. Results do not depend on the number of threads.
-void depthwise_forward(const Tensors& t, const Tensor& bias);
-void depthwise_input(const Tensors& t, const Tensor& bias);
+Done depthwise_forward(const Tensors& t, const Tensor& bias);
+Done depthwise_input(const Tensors& t, const Tensor& bias);
 void depthwise_weight(const Tensors& t);
 
 }  // namespace taeda::cpu::convolution_kernels

@@ -26,6 +26,8 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
   // A product of matrices: every element of x meets one place of y.
   bool is_pointwise() const;
+  // The gradient for the input then is one window, whose places are those of x.
+  bool has_unit_stride() const { return stride == Extents{1, 1, 1}; }
 };
 
 // Where the elements of images lie: strides of images, channels and places.

@@ -41,18 +41,29 @@ struct Side {
 // these strides.
 template <class T>
 void multiply(const Geometry& g, Side<const T> from, const T* weight, int64_t group_stride,
-              int64_t to_stride, int64_t from_stride, Side<T> to, const T* bias) {
+              int64_t to_stride, int64_t from_stride, Side<T> to, const T* bias,
+              const Finish& finish) {
   const ScalarOf<T> one(1), zero(0);
   for (int64_t group = 0; group < g.groups; ++group) {
     const T* w = weight + group * group_stride;
+    const int64_t first = group * to.channels;
+    const auto rows_are_final = [&](int64_t row, int64_t rows, int64_t col, int64_t cols) {
+      finish(first + col, cols, row, rows);
+    };
+    const auto planes_are_final = [&](int64_t row, int64_t rows, int64_t col, int64_t cols) {
+      finish(first + row % to.channels, rows, row / to.channels * to.places + col, cols);
+    };
+    const FinishBlock block =
+        g.is_channels_last ? FinishBlock(rows_are_final) : FinishBlock(planes_are_final);
+    const FinishBlock* const work = finish.block ? &block : nullptr;
     if (g.is_channels_last)
       gemm<T>(g.images * from.places, to.channels, from.channels, one, from.rows(group),
               {w, from_stride, to_stride}, zero, to.rows(group),
-              bias ? bias + group * to.channels : nullptr);
+              bias ? bias + group * to.channels : nullptr, {work});
     else
       gemm_batched<T>(g.images, to.channels, from.places, from.channels, one,
                       {w, to_stride, from_stride}, 0, from.planes(group), from.image(), zero,
-                      to.planes(group), to.image());
+                      to.planes(group), to.image(), {work});
   }
 }
 
@@ -78,7 +89,7 @@ bool pointwise_forward(const Tensors& t, const Tensor& bias) {
     multiply<T>(g, side_of<const T>(t.x, g, g.in_channels), static_cast<const T*>(t.weight.data()),
                 g.out_channels * g.in_channels, g.in_channels, 1,
                 side_of<T>(t.y, g, g.out_channels),
-                bias.defined() ? static_cast<const T*>(bias.data()) : nullptr);
+                bias.defined() ? static_cast<const T*>(bias.data()) : nullptr, t.finish);
     return true;
   });
 }
@@ -90,7 +101,7 @@ bool pointwise_input(const Tensors& t, const Tensor& bias) {
     using T = decltype(tag);
     multiply<T>(g, side_of<const T>(t.y, g, g.out_channels), static_cast<const T*>(t.weight.data()),
                 g.out_channels * g.in_channels, 1, g.in_channels, side_of<T>(t.x, g, g.in_channels),
-                bias.defined() ? static_cast<const T*>(bias.data()) : nullptr);
+                bias.defined() ? static_cast<const T*>(bias.data()) : nullptr, t.finish);
     return true;
   });
 }

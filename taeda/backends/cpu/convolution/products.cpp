@@ -100,6 +100,7 @@ struct Store {
   const Window& window;
   int64_t channels;  // per group
   bool are_channels_rows;
+  Finish finish;
 
   void operator()(const Sums<T>& s) const {
     const auto& kernels = gemm_kernels::kernels().get<T>();
@@ -119,6 +120,7 @@ struct Store {
         kernels.store(length, s.cols, s.data + run * s.row_stride, s.row_stride, one, zero,
                       {first, step, to.channel}, nullptr);
     });
+    finish(channel, are_channels_rows ? s.rows : s.cols, place, places);
   }
 
  private:
@@ -169,7 +171,8 @@ void forward(const Tensors& t, const Tensor& bias) {
                        {Layout(t.y), {}, {1, 1, 1}},
                        patches.window,
                        g.out_channels,
-                       !g.is_channels_last};
+                       !g.is_channels_last,
+                       t.finish};
   gather_product(patches, g.images, g.groups, filters, store);
 }
 
@@ -177,6 +180,7 @@ template <class T>
 void for_input(const Tensors& t, const Tensor& bias) {
   const Geometry& g = t.geometry;
   const WeightLayout weight(t.weight);
+  const Finish finish = g.has_unit_stride() ? t.finish : Finish();
   for_residues(g, [&](const Extents& residue, const Window& window) {
     const Patches<T> patches{elements<T>(t.y), Layout(t.y), g.out,
                              g.out_channels,   window,      g.is_channels_last};
@@ -187,7 +191,8 @@ void for_input(const Tensors& t, const Tensor& bias) {
                          {Layout(t.x), residue, g.stride},
                          patches.window,
                          g.in_channels,
-                         !g.is_channels_last};
+                         !g.is_channels_last,
+                         finish};
     gather_product(patches, g.images, g.groups, filters, store);
   });
 }
@@ -256,12 +261,14 @@ void for_weight(const Tensors& t) {
 
 }  // namespace
 
-void forward_product(const Tensors& t, const Tensor& bias) {
+Done forward_product(const Tensors& t, const Tensor& bias) {
   visit_computed(t.x.dtype(), [&](auto tag) { forward<decltype(tag)>(t, bias); });
+  return Done::Finished;
 }
 
-void input_product(const Tensors& t, const Tensor& bias) {
+Done input_product(const Tensors& t, const Tensor& bias) {
   visit_computed(t.x.dtype(), [&](auto tag) { for_input<decltype(tag)>(t, bias); });
+  return t.geometry.has_unit_stride() ? Done::Finished : Done::Computed;
 }
 
 void weight_product(const Tensors& t) {

@@ -177,8 +177,8 @@ template <class T>
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                   Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
                   int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c, int64_t c_batch_stride,
-                  const FinishBlock* finish) {
-  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr, {finish});
+                  const ProductOptions& options) {
+  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr, options);
   if (batch <= 0 || m <= 0 || n <= 0) return;
   if (b_batch_stride == 0 && a_batch_stride == m * a.row_stride &&
       c_batch_stride == m * c.row_stride) {
@@ -191,7 +191,8 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> al
     p.a.data += i * a_batch_stride;
     p.b.data += i * b_batch_stride;
     p.c.data += i * c_batch_stride;
-    p.finish.row = i * m;
+    p.finish.row = p.fill_a.row = i * m;
+    p.fill_b.row = i * k;
     run(p);
   };
   // A few large products split better inside than between each other.
@@ -213,7 +214,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> al
   template TAEDA_API bool packs_operands<T>(int64_t, int64_t, int64_t);                       \
   template TAEDA_API void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, ScalarOf<T>,    \
                                           Matrix<const T>, int64_t, Matrix<const T>, int64_t, \
-                                          ScalarOf<T>, Matrix<T>, int64_t, const FinishBlock*);
+                                          ScalarOf<T>, Matrix<T>, int64_t, const ProductOptions&);
 TAEDA_GEMM_INSTANTIATE(float)
 TAEDA_GEMM_INSTANTIATE(double)
 TAEDA_GEMM_INSTANTIATE(Half)

@@ -56,6 +56,9 @@ struct ProductOptions {
   PackedMatrix* packed = nullptr;       // keeps B for all products that are given it
   // Give the operands, whose matrices are not read then; only where packs_operands().
   const FillBlock *fill_a = nullptr, *fill_b = nullptr;
+  // Of a convolution's blocks: rows are places of all images and columns channels. Else rows are
+  // channels of all images, and columns the places of one.
+  bool are_channels_columns = false;
 };
 
 // Whether a product of these sizes, into a C of dense rows, reads its operands by packing them.
@@ -78,11 +81,11 @@ TAEDA_API void gemm(int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha, Matrix<c
                     const ProductOptions& options = {});
 
 // The same product for every index of a batch; a batch stride of 0 shares an operand (never C).
-// `finish` counts rows through all matrices of the batch.
+// `finish` and the fills count rows through all matrices of the batch; nothing keeps B.
 template <class T>
 TAEDA_API void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> alpha,
                             Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
                             int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c,
-                            int64_t c_batch_stride, const FinishBlock* finish = nullptr);
+                            int64_t c_batch_stride, const ProductOptions& options = {});
 
 }  // namespace taeda::cpu

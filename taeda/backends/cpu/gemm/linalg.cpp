@@ -156,8 +156,7 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Scalar& al
     if (dims.size() > 1) return run_batches<T>(p, dims);
     const BatchDim d = dims.empty() ? BatchDim{1, 0, 0, 0} : dims[0];
     gemm_batched<T>(d.size, p.m, p.n, p.k, alpha.to<ScalarOf<T>>(), p.a.as<const T>(), d.a,
-                    p.b.as<const T>(), d.b, beta.to<ScalarOf<T>>(), p.c.as<T>(), d.c,
-                    options.finish);
+                    p.b.as<const T>(), d.b, beta.to<ScalarOf<T>>(), p.c.as<T>(), d.c, options);
   });
 }
 
@@ -441,10 +440,10 @@ void run_sum(const dispatch::Stack& arguments, Tensor& out, const ProductOptions
 }
 
 constexpr ProductOperator kProducts[] = {
-    {&ops::mm, run_plain, 1, true},
-    {&ops::bmm, run_plain, 1, false},
-    {&ops::addmm, run_sum, 2, true},
-    {&ops::baddbmm, run_sum, 2, false},
+    {&ops::mm, run_plain, 1, true, true},
+    {&ops::bmm, run_plain, 1, false, true},
+    {&ops::addmm, run_sum, 2, true, true},
+    {&ops::baddbmm, run_sum, 2, false, true},
 };
 
 }  // namespace

@@ -14,7 +14,11 @@ struct ProductOperator {
   // the operator itself gives. For all dtypes but float8.
   void (*run)(const dispatch::Stack& arguments, Tensor& out, const ProductOptions& options);
   int second;          // the argument that is the second operand
-  bool may_be_packed;  // the second operand
+  bool may_be_packed;  // once for many runs: the second operand
+  bool may_be_filled;  // where they are packed: both operands
+  // Dimension 1 of the result are channels, and blocks go through them and the places behind: see
+  // ProductOptions::are_channels_columns.
+  bool has_channels = false;
 };
 
 // Whether a product of matrices of this dtype packs its operands: packs_operands() of gemm.h.
