@@ -203,15 +203,14 @@ PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObj
   return PyObject_Call(callable, args, kwargs);
 }
 
-bool GraphRecorder::draws(PyObject* callable, PyObject* args) {
+PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
+                                       bool& draws) {
   const GeneratorImpl::State before = default_cpu_generator().get_state();
-  const Ref result(call_natively(callable, args, nullptr));
+  PyObject* result = call_natively(callable, args, kwargs);
   const GeneratorImpl::State after = default_cpu_generator().get_state();
-  const bool is_other =
-      before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
-  if (is_other) default_cpu_generator().set_state(before);
-  if (!result) throw dynamo::Raised{};
-  return is_other;
+  draws = before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
+  if (draws) default_cpu_generator().set_state(before);
+  return result;
 }
 
 // Values were asked of a tensor that has none: with those of the program the call does well.

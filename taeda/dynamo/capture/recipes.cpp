@@ -58,6 +58,10 @@ class Recipes {
       }
     }
     entry_.draws = capture_.draws_;
+    entry_.remembered = capture_.remembered_;
+    for (const RememberedCall& call : entry_.remembered)
+      for (PyObject* part : {call.callable, call.args, call.kwargs})
+        if (part != nullptr) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Draw& draw : entry_.draws)
       for (PyObject* part : {draw.name, draw.args}) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Capture::Effect& effect : capture_.effects_) value(effect.result.get());
