@@ -254,6 +254,8 @@ static bool may_have_effects(PyObject* function) {
 }
 
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
+  const Ref known = with_truth_values(function, args);
+  if (known) args = known.get();
   if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
@@ -265,6 +267,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  const WrittenMemory memory(function, args, kwargs);
   if (rehearsal_) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
@@ -285,6 +288,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
   for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;
+  if (is_written) memory.check_after();
   bool has_tensors = false, has_real = false;
   for_each_tensor(result.get(), [&](PyObject* o) {
     has_tensors = true;
