@@ -234,7 +234,7 @@ def of_dict(x):
     table = {"a": 1, "b": 2, "c": 3}
     seen = []
     for name, value in table.items():
-        seen.append(breaks(x * value))
+        seen.append((name, breaks(x * value)))
         table["c"] = table["c"] * 10
     return seen, [breaks(v) for v in table.values()], [k + breaks("k") for k in table]
 

@@ -163,6 +163,20 @@ def test_a_function_that_remembers_counts_its_own_calls():
     as_plainly(make, *((t.ones(2), n) for n in (5, 7, 6, 10, 3)))
 
 
+def test_functions_that_remember_are_told_apart():
+    def make():
+        caches = [functools.cache(lambda n, k=k: [n * k]) for k in (2, 3)]
+
+        def program(x, which):
+            made = caches[which](5)
+            made.append(1)
+            return x * made[0] + len(made)
+
+        return program, lambda: [one.cache_info() for one in caches]
+
+    as_plainly(make, *((t.ones(2), which) for which in (0, 0, 1, 0, 1)))
+
+
 def test_what_is_remembered_stays_when_what_it_read_changes():
     def make():
         factor = [1]

@@ -112,6 +112,10 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
            (is_known_key(value) || (!is_opaque(value) && real_key_of(value, &path) != nullptr));
   };
   if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
+  // Another one has a memory of its own.
+  const Outside* outside = find(call.callable);
+  if (outside != nullptr && outside->source >= 0)
+    check(Check::Kind::Is, outside->source, call.callable);
   const bool is_known = std::all_of(call.values.begin(), call.values.end(), is_kept);
   Owned memory = is_known ? memory_of(call.callable) : Owned();
   if (memory) return call_remembered(call, function, memory.get());
