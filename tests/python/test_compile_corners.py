@@ -230,7 +230,25 @@ def of_sum(x):
     return sum(map(breaks, [x, x + 1]), start=x)
 
 
-@pytest.mark.parametrize("program", [of_map, of_kept_map, of_loop, of_zip, of_sum])
+def of_dict(x):
+    table = {"a": 1, "b": 2, "c": 3}
+    seen = []
+    for name, value in table.items():
+        seen.append((name, breaks(x * value)))
+        table["c"] = table["c"] * 10
+    return seen, [breaks(v) for v in table.values()], [k + breaks("k") for k in table]
+
+
+def of_dict_that_grows(x):
+    table = {"a": 1}
+    for name in table:
+        table[breaks(name)] = x
+    return table
+
+
+@pytest.mark.parametrize(
+    "program", [of_dict, of_dict_that_grows, of_map, of_kept_map, of_loop, of_zip, of_sum]
+)
 def test_iterators_lose_nothing_at_a_break(program):
     check(program, (X,), (X + 1,))
 

@@ -1,6 +1,7 @@
 """What a compiled program does beside its result: calls that are remembered, ends of objects, random
 numbers of Python, hooks."""
 
+import collections
 import functools
 import gc
 import importlib
@@ -14,6 +15,7 @@ from compiled_case import is_same
 from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
+compiler = importlib.import_module(f"{NAME}.compiler")
 counters = importlib.import_module(f"{NAME}.compiler._counters").counters
 
 BACKENDS = {"eager": {}, "aot_eager": {}, "inductor": {"options": {"native": "never"}}}
@@ -106,6 +108,91 @@ def test_functions_that_remember_draw_once():
     t.manual_seed(3)
     compiled = compiled_by("eager", program)
     assert is_same([compiled(t.zeros(3)) for _ in range(3)], expected)
+
+
+def as_plainly(make, *calls):
+    """Runs a program of fresh state plainly and compiled by both backends; its logs are equal."""
+    plain, log = make()
+    expected = [(plain(*call), log()) for call in calls]
+    for backend in BACKENDS:
+        program, log = make()
+        compiled = compiled_by(backend, program)
+        assert is_same([(compiled(*call), log()) for call in calls], expected, True), backend
+
+
+def remembering(cache, argument, **keywords):
+    def make():
+        @cache
+        def made(n, plus=0):
+            return [n, plus]
+
+        def program(x, n):
+            one = made(argument(n), **keywords)
+            one.append(len(one))
+            return x * one[0] + len(one), one is made(argument(n), **keywords)
+
+        return program, made.cache_info
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        remembering(functools.cache, lambda n: n),
+        remembering(functools.lru_cache(maxsize=1), lambda n: n),
+        remembering(functools.lru_cache(maxsize=2), lambda n: n / 2),
+        remembering(functools.lru_cache(typed=True), lambda n: n if n % 2 else float(n)),
+        remembering(functools.cache, lambda n: n, plus=2),
+        remembering(functools.lru_cache(maxsize=0), lambda n: 3),
+        remembering(functools.cache, lambda n: 3),
+    ],
+)
+def test_functions_that_remember_give_one_object_and_count(make):
+    as_plainly(make, *((t.ones(2), n) for n in (2, 2, 3, 4, 2, 5, 3)))
+
+
+def test_a_function_that_remembers_counts_its_own_calls():
+    def make():
+        @functools.cache
+        def fibonacci(n):
+            return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+        return (lambda x, n: x * fibonacci(n)), fibonacci.cache_info
+
+    as_plainly(make, *((t.ones(2), n) for n in (5, 7, 6, 10, 3)))
+
+
+def test_functions_that_remember_are_told_apart():
+    def make():
+        caches = [functools.cache(lambda n, k=k: [n * k]) for k in (2, 3)]
+
+        def program(x, which):
+            made = caches[which](5)
+            made.append(1)
+            return x * made[0] + len(made)
+
+        return program, lambda: [one.cache_info() for one in caches]
+
+    as_plainly(make, *((t.ones(2), which) for which in (0, 0, 1, 0, 1)))
+
+
+def test_what_is_remembered_stays_when_what_it_read_changes():
+    def make():
+        factor = [1]
+
+        @functools.cache
+        def scaled(n):
+            return n * factor[0]
+
+        def program(x, n, by):
+            factor[0] = by
+            return x * scaled(n)
+
+        return program, scaled.cache_info
+
+    calls = ((2, 1), (2, 5), (3, 5), (3, 7), (4, 7), (4, 9))
+    as_plainly(make, *((t.ones(1), *call) for call in calls))
 
 
 # ---- ends of objects ----
@@ -559,3 +646,84 @@ def test_what_is_remembered_sees_what_was_written():
         return x * scaled(1)
 
     assert t.compile(program)(t.ones(1), 9).item() == 9
+
+
+def endings(change):
+    def make():
+        log = []
+
+        def program(x):
+            held = {"list": [Ending(log, 1), Ending(log, 2)], "more": {"one": [Ending(log, 3)]}}
+            y = x * 2
+            change(held)
+            log.append("changed")
+            return y + len(held)
+
+        return program, lambda: list(log)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: held["list"].clear(),
+        lambda held: held["list"].pop(0) and None,
+        lambda held: held.pop("list") and None,
+        lambda held: held["list"].__setitem__(0, None),
+        lambda held: held.__setitem__("list", None),
+        lambda held: held["more"]["one"].clear(),
+        lambda held: held["more"].clear(),
+        lambda held: held.update(list=[]),
+    ],
+)
+def test_objects_in_containers_end_when_they_leave(change):
+    as_plainly(endings(change), *[(t.ones(2),)] * 3)
+
+
+def test_weak_references_see_tensors_end():
+    def deleted(x):
+        y = x + 1
+        reference = weakref.ref(y)
+        before = reference() is y
+        del y
+        return x * 2, before, reference() is None
+
+    def replaced(x):
+        y = x + 1
+        reference = weakref.ref(y)
+        y = y * 2
+        return y, reference() is None
+
+    def called(x):
+        log = []
+        y = x + 1
+        reference = weakref.ref(y, lambda _: log.append("end"))
+        z = y * 2
+        del y
+        log.append("behind")
+        return z, log, reference() is None
+
+    for program in (deleted, replaced, called):
+        as_plainly(lambda program=program: (program, lambda: None), *[(t.ones(2),)] * 3)
+
+
+# ---- breaks with values on the stack ----
+
+
+def test_a_break_leaves_the_programs_containers_on_the_stack():
+    def make():
+        table, window = {}, collections.deque(maxlen=2)
+
+        @compiler.disable
+        def key(n):
+            return ("key", n)
+
+        def program(x, n):
+            table[key(n)] = table.get(key(n), 0) + 1
+            window.append(Ending([], n))
+            return x * table[key(n)] + len(window)
+
+        return program, lambda: dict(table)
+
+    as_plainly(make, *((t.ones(2), n) for n in (2, 3, 2, 4, 5, 2)))

@@ -302,7 +302,7 @@ def test_gradients_behind_a_scope_without(backend):
 
 def test_graphs_that_cannot_be_compiled_run_as_they_are(monkeypatch, recwarn):
     def program(x, out):
-        return t.add(x, 1, out=out)
+        return out.resize_(3).copy_(x + 1)
 
     monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")
     out = t.zeros(0)

@@ -152,6 +152,8 @@ class ActiveCapture final : public dynamo::Capturing {
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);
+    capture_.set_whole(owner.options_.is_whole || dynamo::fails_at_breaks());
+    capture_.share_early_calls(&owner.early_calls_);
     recorder_.begin_at(first_code_);
   }
   ~ActiveCapture() override {
@@ -224,6 +226,7 @@ class ActiveCapture final : public dynamo::Capturing {
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
       region_.break_at = 0;
+      owner_.early_calls_.clear();
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
       owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;

@@ -101,6 +101,7 @@ class CompiledRegions final : public dynamo::Regions {
   CompileOptions options_;
   std::map<Place, Region> regions_;
   std::vector<Ref> codes_;
+  dynamo::EarlyCalls early_calls_;
   Ref error_;  // for the caller, at the next boundary
 };
 

@@ -203,15 +203,14 @@ PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObj
   return PyObject_Call(callable, args, kwargs);
 }
 
-bool GraphRecorder::draws(PyObject* callable, PyObject* args) {
+PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
+                                       bool& draws) {
   const GeneratorImpl::State before = default_cpu_generator().get_state();
-  const Ref result(call_natively(callable, args, nullptr));
+  PyObject* result = call_natively(callable, args, kwargs);
   const GeneratorImpl::State after = default_cpu_generator().get_state();
-  const bool is_other =
-      before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
-  if (is_other) default_cpu_generator().set_state(before);
-  if (!result) throw dynamo::Raised{};
-  return is_other;
+  draws = before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
+  if (draws) default_cpu_generator().set_state(before);
+  return result;
 }
 
 // Values were asked of a tensor that has none: with those of the program the call does well.
@@ -255,6 +254,8 @@ static bool may_have_effects(PyObject* function) {
 }
 
 PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwargs) {
+  const Ref known = with_truth_values(function, args);
+  if (known) args = known.get();
   if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
   std::vector<std::pair<Tensor, uint32_t>> versions;
   bool has_foreign = false;
@@ -266,6 +267,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  const WrittenMemory memory(function, args, kwargs);
   if (rehearsal_) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
@@ -286,6 +288,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
   for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;
+  if (is_written) memory.check_after();
   bool has_tensors = false, has_real = false;
   for_each_tensor(result.get(), [&](PyObject* o) {
     has_tensors = true;

@@ -81,7 +81,8 @@ class GraphRecorder final : public dynamo::Recorder {
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
-  bool draws(PyObject* callable, PyObject* args) override;
+  PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
+                          bool& draws) override;
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "python/interop/errors.h"
 #include "python/interop/tensor_object.h"
@@ -43,6 +45,26 @@ void for_each_tensor(PyObject* value, const Visit& visit) {
     while (PyDict_Next(value, &position, &key, &item)) for_each_tensor(item, visit);
   }
 }
+
+// The memory that a call writes to. What a graph without writes cannot say throws Break: writes to
+// elements that share their memory, to a part of the memory of another argument (kernels say which
+// they refuse), and calls that resize their out.
+class WrittenMemory {
+ public:
+  // Before the call.
+  WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs);
+  // Behind a call that wrote.
+  void check_after() const;
+
+ private:
+  void check_repeats() const;
+  std::vector<Tensor> tensors_;
+  std::vector<std::pair<Tensor, SymIntVec>> sizes_;  // of out=
+};
+
+// The arguments with truth values for symbolic ones, which functions of C take as numbers: each is
+// a guard. Null where there are none.
+Ref with_truth_values(PyObject* function, PyObject* args);
 
 // Python code that belongs to the recorder, not to the program: neither captured nor recorded.
 class GraphRecorder::Natively {

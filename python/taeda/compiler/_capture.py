@@ -160,6 +160,14 @@ def make_partial(function, args, keywords):
     return functools.partial(function, *args, **keywords)
 
 
+def make_dict_iterator(of, name, count):
+    """An iterator of a dict that gave so many of its items already."""
+    made = iter(getattr(of, name)())
+    for _ in range(count):
+        next(made, None)
+    return made
+
+
 def make_exception(kind, args, attributes):
     """An exception as a program made it; `__init__` of its class ran at capture."""
     made = kind.__new__(kind, *args)

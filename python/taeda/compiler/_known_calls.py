@@ -15,6 +15,7 @@ import collections
 import functools
 import inspect
 import itertools
+import logging
 import math
 import operator
 import re
@@ -293,6 +294,8 @@ def kinds():
     table[inspect.signature] = CONSTANT
     for name in ("is_capturing", "is_unbacked", "holds_tensor"):
         table[getattr(_C._dynamo, name)] = PURE
+    # Reads the stack, the clock and the process for each record.
+    table[logging.Logger._log] = UNKNOWN
     table.update(_noted)
     return table
 

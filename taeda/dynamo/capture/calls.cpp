@@ -225,6 +225,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   if (PyObject* found = call_root(call)) return found;
   if (kind == CallKind::Mutates && !call.values.empty()) {
     ++writes_;
+    check_ends_in(call.values[0]);
     if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
       Owned members(need(PySequence_List(call.values[0])));
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.get()); ++i)

@@ -53,6 +53,8 @@ PyObject* cached_function_of(PyObject* callable);
 // Whether the program may notice that the object ends: a class with __del__, or weak references
 // with something to call.
 bool has_end(PyObject* object);
+// The same of an object or of what a container, an iterator of one or an instance holds.
+bool holds_end(PyObject* object);
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -63,6 +65,10 @@ Owned keys_of(PyObject* dict);
 bool is_lazy_dict(PyObject* object);
 // Keys that stand for themselves, in guards too.
 bool is_known_key(PyObject* key);
+
+// Calls of functions that remember their results which captures made before the program came to
+// them: a capture of the same call of the program finds them here, by function and key.
+using EarlyCalls = std::vector<std::pair<Owned, Owned>>;
 
 class Capture final : public Capturing {
  public:
@@ -89,6 +95,9 @@ class Capture final : public Capturing {
     break_at_ = number;
     break_reason_ = std::move(reason);
   }
+  // Whether a break is an error, and calls that an earlier capture of the same call made.
+  void set_whole(bool is_whole) { is_whole_ = is_whole; }
+  void share_early_calls(EarlyCalls* calls) { early_calls_ = calls; }
   // The exception at hand leaves the program: the region should have ended before it was raised.
   void end_at_raised(std::string reason);
   // Where the region should have ended, so that it could be compiled; 0 where that is not known.
@@ -203,6 +212,10 @@ class Capture final : public Capturing {
   PyObject* make_unknown();
   PyObject* call_single_dispatch(const Call& call);
   PyObject* call_cached(const Call& call, PyObject* function);
+  PyObject* call_remembered(const Call& call, PyObject* function, PyObject* memory);
+  Owned rehearse(const Call& call, PyObject* function);
+  class Rehearsal;
+  bool take_early_call(PyObject* callable, PyObject* key);
   // ---- classes (class_checks.cpp) ----
   PyObject* call_isinstance(PyObject* object, PyObject* classes);
   bool has_protocol(PyObject* object, PyObject* protocol);
@@ -212,6 +225,8 @@ class Capture final : public Capturing {
   PyObject* make_generator(const Call& call);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
+  bool is_noticed(PyObject* object);  // when it ends
+  void check_ends_in(PyObject* container);
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state);
@@ -231,6 +246,7 @@ class Capture final : public Capturing {
     int below = 0;  // of a container that is built: how many new items lie on it
   };
   static const std::array<Way, 256>& ways();
+  void read_stack(State& state);
   Flow dispatch(State& state);
   Frame& frame_of(const State& state);
   PyObject* read_slot(State& state, int slot);
@@ -326,7 +342,12 @@ class Capture final : public Capturing {
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
-  std::vector<Draw> draws_;              // in their order; `held_` keeps what they name
+  bool is_whole_ = false;
+  EarlyCalls* early_calls_ = nullptr;
+  std::vector<RememberedCall> remembered_;  // `held_` keeps what they name
+  int num_rehearsals_ = 0;                  // of functions that remember, that run now
+  Owned rehearsed_;                         // what they gave, by function and key
+  std::vector<Draw> draws_;                 // in their order; `held_` keeps what they name
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

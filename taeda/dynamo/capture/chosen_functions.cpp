@@ -16,26 +16,70 @@ PyObject* cached_function_of(PyObject* callable) {
 
 namespace {
 
-// Arguments of other classes are others, or nothing is remembered.
-bool has_other_keys(PyObject* cached) {
+// Whether arguments of other classes are others.
+bool is_typed(PyObject* cached) {
   Owned parameters(need(PyObject_CallMethod(cached, "cache_parameters", nullptr)));
-  PyObject* typed = PyDict_GetItemString(parameters.get(), "typed");
-  PyObject* most = PyDict_GetItemString(parameters.get(), "maxsize");
-  const bool remembers = most == Py_None || (most != nullptr && PyObject_IsTrue(most) == 1);
-  return typed != Py_False || !remembers;
+  return PyDict_GetItemString(parameters.get(), "typed") == Py_True;
 }
 
-// The dict of results: C keeps it where only the garbage collector sees it.
+// The dict of results: C keeps it where only the garbage collector sees it, behind the results.
 Owned memory_of(PyObject* cached) {
   static PyObject* const get_referents = imported("gc", "get_referents");
   Owned known(need(PyObject_CallOneArg(get_referents, cached)));
   Owned attributes(PyObject_GenericGetDict(cached, nullptr));
   if (!attributes) PyErr_Clear();
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(known.get()); ++i) {
+  for (Py_ssize_t i = PyList_GET_SIZE(known.get()) - 1; i >= 0; --i) {
     PyObject* one = PyList_GET_ITEM(known.get(), i);
     if (PyDict_CheckExact(one) && one != attributes.get()) return Owned(Py_NewRef(one));
   }
   return Owned();
+}
+
+// What stands between arguments and keywords in a key: seen in one.
+PyObject* mark_of_keywords() {
+  static PyObject* const mark = [] {
+    const SessionScope natively(nullptr);
+    Owned decorate(imported("functools", "cache")), any(imported("builtins", "dict"));
+    Owned made(decorate && any ? PyObject_CallOneArg(decorate.get(), any.get()) : nullptr);
+    Owned keywords(Py_BuildValue("{s:i}", "a", 1)), nothing(PyTuple_New(0));
+    Owned called(made ? PyObject_Call(made.get(), nothing.get(), keywords.get()) : nullptr);
+    Owned memory(called ? memory_of(made.get()) : Owned());
+    Owned key(memory ? PySequence_Tuple(memory.get()) : nullptr);
+    return Py_NewRef(need(PySequence_GetItem(PyTuple_GET_ITEM(key.get(), 0), 0)));
+  }();
+  return mark;
+}
+
+// The key of a call in that dict, as functools makes it.
+Owned key_of(PyObject* const* values, size_t positional, PyObject* names, bool is_typed) {
+  const auto count = positional + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+  if (count == 1 && names == nullptr && !is_typed &&
+      (PyLong_CheckExact(values[0]) || PyUnicode_CheckExact(values[0])))
+    return Owned(Py_NewRef(values[0]));
+  Owned parts(need(PyList_New(0)));
+  const auto add = [&](PyObject* part) { need(PyList_Append(parts.get(), part)); };
+  for (size_t i = 0; i < positional; ++i) add(values[i]);
+  if (count > positional) add(mark_of_keywords());
+  for (size_t i = positional; i < count; ++i) {
+    add(PyTuple_GET_ITEM(names, i - positional));
+    add(values[i]);
+  }
+  for (size_t i = 0; is_typed && i < count; ++i)
+    add(reinterpret_cast<PyObject*>(Py_TYPE(values[i])));
+  return Owned(need(PyList_AsTuple(parts.get())));
+}
+
+// Takes results out of memories, by function and key.
+void forget(PyObject* results) {
+  Py_ssize_t position = 0;
+  PyObject *place, *result;
+  while (PyDict_Next(results, &position, &place, &result)) {
+    Owned memory = memory_of(PyTuple_GET_ITEM(place, 0));
+    PyObject* key = PyTuple_GET_ITEM(place, 1);
+    const int is_there = memory ? PyDict_Contains(memory.get(), key) : 0;
+    need(is_there);
+    if (is_there) need(PyDict_DelItem(memory.get(), key));
+  }
 }
 
 // The code of `dispatch`, a closure that every such function has one of.
@@ -56,9 +100,11 @@ PyObject* single_dispatch_code() {
 
 // Note [Remembered results]: a function that remembers its results is called once per arguments. Of
 // constants and objects of the program the result at hand is what the program gets, with a guard
-// that the memory still holds it. A function that was not called yet runs on stand-ins first: where
-// it does nothing but compute it is called at once, else the call is a break. With other arguments
-// (tensors, numbers that change) the graph computes anew what is equal, if not identical.
+// that the memory still holds it, and a run calls the function, which counts it and gives that
+// result again. A function that was not called yet runs on stand-ins first: where it does nothing
+// but compute it is called at once, and not by the first run; else the call is a break. With other
+// arguments (tensors, numbers that change) a call is a break, too; where there must be none, the
+// graph computes anew what is equal, if not identical.
 PyObject* Capture::call_cached(const Call& call, PyObject* function) {
   const auto is_kept = [&](PyObject* value) {
     int path = -1;
@@ -66,45 +112,110 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
            (is_known_key(value) || (!is_opaque(value) && real_key_of(value, &path) != nullptr));
   };
   if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
-  const auto rehearsed = [&] {
-    const int64_t writes = writes_;
-    Owned result(
-        need(PyObject_Vectorcall(function, call.values.data(), call.positional, call.names)));
-    if (!is_broken_ && writes_ != writes)
-      throw Break{"a function that remembers its results and writes"};
-    return result;
-  };
-  const bool is_known = call.names == nullptr && !has_other_keys(call.callable) &&
-                        std::all_of(call.values.begin(), call.values.end(), is_kept);
+  // Another one has a memory of its own.
+  const Outside* outside = find(call.callable);
+  if (outside != nullptr && outside->source >= 0)
+    check(Check::Kind::Is, outside->source, call.callable);
+  const bool is_known = std::all_of(call.values.begin(), call.values.end(), is_kept);
   Owned memory = is_known ? memory_of(call.callable) : Owned();
-  if (!memory) return rehearsed().release();
-  Owned args = tuple_of(call);
-  PyObject* first = call.values.empty() ? nullptr : call.values[0];
-  const bool is_bare =
-      call.values.size() == 1 && (PyLong_CheckExact(first) || PyUnicode_CheckExact(first));
-  Owned key(Py_NewRef(is_bare ? first : args.get()));
+  if (memory) return call_remembered(call, function, memory.get());
+  if (is_whole_ || num_rehearsals_ > 0) return rehearse(call, function).release();
+  throw Break{is_known ? "a function that counts its calls"
+                       : "a function that remembers its results, of values that change"};
+}
+
+// Runs a function on stand-ins.
+Owned Capture::rehearse(const Call& call, PyObject* function) {
+  const int64_t writes = writes_;
+  Owned result(
+      need(PyObject_Vectorcall(function, call.values.data(), call.positional, call.names)));
+  if (!is_broken_ && writes_ != writes)
+    throw Break{"a function that remembers its results and writes"};
+  return result;
+}
+
+// Whether an earlier capture made the call, for this one.
+bool Capture::take_early_call(PyObject* callable, PyObject* key) {
+  if (early_calls_ == nullptr) return false;
+  for (auto it = early_calls_->begin(); it != early_calls_->end(); ++it) {
+    if (it->first.get() != callable) continue;
+    const int is_equal = PyObject_RichCompareBool(it->second.get(), key, Py_EQ);
+    need(is_equal);
+    if (!is_equal) continue;
+    early_calls_->erase(it);
+    return true;
+  }
+  return false;
+}
+
+// While a function runs on stand-ins for the sake of what it does.
+class Capture::Rehearsal {
+ public:
+  explicit Rehearsal(Capture& capture) : capture_(capture) {
+    capture.rehearsed_ = Owned(need(PyDict_New()));
+    ++capture.num_rehearsals_;
+  }
+  ~Rehearsal() { --capture_.num_rehearsals_; }
+
+ private:
+  Capture& capture_;
+};
+
+PyObject* Capture::call_remembered(const Call& call, PyObject* function, PyObject* memory) {
+  Owned key = key_of(call.values.data(), call.positional, call.names, is_typed(call.callable));
   keep(key.get());
-  const int is_remembered = PyDict_Contains(memory.get(), key.get());
+  const int is_remembered = PyDict_Contains(memory, key.get());
   need(is_remembered);
+  // Inside of a rehearsal nothing is called and nothing is counted: the call to come does both.
+  if (!is_remembered && num_rehearsals_ > 0) {
+    Owned place(need(PyTuple_Pack(2, call.callable, key.get())));
+    if (PyObject* known = PyDict_GetItemWithError(rehearsed_.get(), place.get()))
+      return Py_NewRef(known);
+    Owned result = rehearse(call, function);
+    if (!is_broken_) need(PyDict_SetItem(rehearsed_.get(), place.get(), result.get()));
+    return result.release();
+  }
+  Owned args = tuple_of(call);
+  Owned kwargs(call.names == nullptr ? nullptr : need(PyDict_New()));
+  for (size_t i = call.positional; i < call.values.size(); ++i)
+    need(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
+                        call.values[i]));
   if (!is_remembered) {
     // It is called at once, and would not see what the program wrote.
     if (writes_ > 0) throw Break{"a function that remembers its results, behind a write"};
     const size_t mark = recorder_.mark();
-    Owned tried = rehearsed();
-    if (is_broken_) return tried.release();
-    recorder_.rewind(mark);
-    if (recorder_.draws(function, args.get()))
+    {
+      const Rehearsal rehearsal(*this);
+      Owned tried = rehearse(call, function);
+      if (is_broken_) return tried.release();
+      recorder_.rewind(mark);
+    }
+    bool draws = false;
+    Owned called(need(recorder_.call_natively(call.callable, args.get(), kwargs.get(), draws)));
+    if (draws) {
+      // The program comes to it later.
+      Owned place(need(PyTuple_Pack(2, call.callable, key.get())));
+      need(PyDict_SetItem(rehearsed_.get(), place.get(), Py_None));
+      forget(rehearsed_.get());
       throw Break{"a function that remembers its results and draws random numbers"};
+    }
+    if (early_calls_ != nullptr)
+      early_calls_->emplace_back(Py_NewRef(call.callable), Py_NewRef(key.get()));
   }
-  Owned result(need(recorder_.call_natively(call.callable, args.get(), nullptr)));
+  PyObject* place = PyDict_GetItemWithError(memory, key.get());
+  Owned result(place == nullptr ? nullptr : Py_XNewRef(remembered_result(place)));
+  if (!result) throw Break{"a function that forgets its results"};
   keep(result.get());
-  PyObject* place = PyDict_GetItemWithError(memory.get(), key.get());
-  if (place == nullptr) throw Break{"a function that forgets its results"};
-  check(Check::Kind::Is,
-        sources_.of(Step::Item, sources_.pinned(memory.get(), name_of(function) + ".cache"), 0,
-                    key.get()),
-        place);
-  return is_immutable(result.get()) ? result.release() : import(result.get(), pin(result.get()));
+  if (num_rehearsals_ == 0) {
+    for (PyObject* part : {call.callable, args.get(), kwargs.get()})
+      if (part != nullptr) keep(part);
+    remembered_.push_back({call.callable, args.get(), kwargs.get(), false});
+    remembered_.back().is_made = take_early_call(call.callable, key.get());
+  }
+  const int source = sources_.of(
+      Step::Remembered, sources_.pinned(memory, name_of(function) + ".cache"), 0, key.get());
+  check(Check::Kind::Is, source, result.get());
+  return is_immutable(result.get()) ? result.release() : import(result.get(), source);
 }
 
 // dispatch(class): what the registry, which is guarded, says. Null for other calls.

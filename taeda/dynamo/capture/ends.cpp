@@ -28,11 +28,62 @@ bool has_end(PyObject* object) {
   return false;
 }
 
+namespace {
+
+// Whether objects with an end are among those that others hold. It looks at so many that a look
+// costs little; behind them are none that a program notices.
+class Search {
+ public:
+  bool finds(PyObject* object) {
+    if (has_end(object)) return true;
+    PyTypeObject* type = Py_TYPE(object);
+    const bool is_looked_into =
+        type->tp_traverse != nullptr && type->tp_iternext != PyGen_Type.tp_iternext &&
+        (container_of(type) != nullptr || PyTuple_Check(object) || PyIter_Check(object) ||
+         (is_plain_instance(type) && !is_module(type)));
+    if (!is_looked_into || depth_ == kDeepest || --num_left_ < 0) return false;
+    ++depth_;
+    const bool is_found = type->tp_traverse(object, &visit, this) != 0;
+    --depth_;
+    return is_found;
+  }
+
+ private:
+  static constexpr int kDeepest = 4;
+
+  static int visit(PyObject* held, void* search) {
+    return held != nullptr && static_cast<Search*>(search)->finds(held) ? 1 : 0;
+  }
+  static bool is_module(PyTypeObject* type) {
+    static PyObject* const module = imported("taeda.nn", "Module");
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module));
+  }
+
+  int depth_ = 0;
+  int num_left_ = 100;
+};
+
+}  // namespace
+
+bool holds_end(PyObject* object) { return Search().finds(object); }
+
+// A twin that nobody looked into holds nothing itself.
+bool Capture::is_noticed(PyObject* object) {
+  const Twin* twin = twin_of(object);
+  return holds_end(object) || (twin != nullptr && holds_end(twin->original));
+}
+
+// Before items of a container are taken away or replaced.
+void Capture::check_ends_in(PyObject* container) {
+  if (container_of(Py_TYPE(container)) != nullptr && is_noticed(container))
+    throw Break{"a write to a container of objects whose end the program notices"};
+}
+
 // A variable lets go of its object. What the capture made has no end that anybody sees; what was
 // read from anywhere else, or what another variable has, is still there.
 void Capture::check_end(const State& state, PyObject* const* variable) {
   PyObject* object = *variable;
-  if (object == nullptr || recorder_.is_value(object)) return;
+  if (object == nullptr) return;
   const Outside* outside = find(object);
   const std::vector<bool>& unread = frame_of(state).is_unread;
   const auto slot = static_cast<size_t>(variable - state.slots);
@@ -54,18 +105,21 @@ void Capture::check_end(const State& state, PyObject* const* variable) {
 void Capture::check_end_of(const State& state, PyObject* const* variable) {
   PyObject* object = *variable;
   if (object == nullptr) return;
+  int source = -1;
+  if (recorder_.is_value(object)) object = recorder_.real_of(object, &source);
+  if (object == nullptr) return;
   // Guards have weak references, too; a module is mostly part of another one, which holds it.
   static PyObject* const module = imported("taeda.nn", "Module");
   const bool is_asked = references_to(object) != nullptr &&
                         !PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(module));
-  if (has_end(object) || is_asked) check_end(state, variable);
+  if (is_asked || is_noticed(object)) check_end(state, variable);
 }
 
 // What a called function alone holds ends with it.
 void Capture::check_ends_of(const State& state) {
   if (frame_of(state).number == 0) return;
   for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot)
-    if (*slot != nullptr && has_end(*slot)) check_end(state, slot);
+    if (*slot != nullptr && is_noticed(*slot)) check_end(state, slot);
 }
 
 // weakref.ref(object)

@@ -1,6 +1,7 @@
 #include "taeda/dynamo/capture/entry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/autocast.h"
@@ -329,6 +330,11 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
       modes.restore();
       return false;
     }
+  }
+  for (const RememberedCall& call : remembered) {
+    if (std::exchange(call.is_made, false)) continue;
+    const Owned counted(PyObject_Call(call.callable, call.args, call.kwargs));
+    if (!counted) return false;
   }
   Steps steps(*this, borrowed, outputs.get());
   if (!steps.run()) return false;

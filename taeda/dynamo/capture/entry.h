@@ -63,6 +63,15 @@ struct Draw {
   int source = -1;           // of the result; -1: it is called for its effect
 };
 
+// A call of a function that remembers its results, which the guards found in its memory: made so
+// that the function counts it.
+struct RememberedCall {
+  PyObject* callable = nullptr;  // kept by the entry, like its arguments
+  PyObject* args = nullptr;
+  PyObject* kwargs = nullptr;
+  mutable bool is_made = false;  // by the capture, for the first run
+};
+
 struct FrameRecipe {
   int function = -1;  // a step
   PyCodeObject* code = nullptr;
@@ -111,6 +120,7 @@ struct Entry {
   Owned compiled;
   std::vector<int> inputs;  // sources
   std::vector<Draw> draws;
+  std::vector<RememberedCall> remembered;
   std::vector<Action> actions;
   std::vector<Owned> kept;
   int result = -1;  // a step; -1: frames go on

@@ -213,7 +213,7 @@ static bool has_symbols(PyObject* object) {
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
-  for (PyObject** slot = base; slot < state.top; ++slot) operands.emplace_back(Py_XNewRef(*slot));
+  bool is_begun = false;
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
   const int64_t frames_ended = num_frames_ended_;
@@ -227,6 +227,10 @@ Flow Capture::execute(State& state) {
     made_at_[state.peek(1)] = std::exchange(last_generator_at_, 0);
   try {
     if (number == break_at_) throw Break{break_reason_};
+    // A break puts stand-ins back, by which the region's end knows the program's objects.
+    read_stack(state);
+    for (PyObject** slot = base; slot < state.top; ++slot) operands.emplace_back(Py_XNewRef(*slot));
+    is_begun = true;
     flow = dispatch(state);
   } catch (const Break& reason) {
     is_break = true;
@@ -274,8 +278,10 @@ Flow Capture::execute(State& state) {
   is_broken_ = false;
   recorder_.rewind(mark);
   recorder_.restore(overrides);
-  while (state.top > base) Py_XDECREF(state.pop());
-  for (Owned& operand : operands) state.push(operand.release());
+  if (is_begun) {
+    while (state.top > base) Py_XDECREF(state.pop());
+    for (Owned& operand : operands) state.push(operand.release());
+  }
   state.keyword_names = names;
   return Flow::Break;
 }
@@ -288,23 +294,26 @@ void Capture::end_at_raised(std::string reason) {
   if (raised) taeda_set_raised(raised.release());
 }
 
+// Imports values on the stack at the region's beginning.
+void Capture::read_stack(State& state) {
+  Frame& frame = frame_of(state);
+  const auto locals = static_cast<size_t>(state.code->object->co_nlocalsplus);
+  for (size_t i = locals; i < frame.is_unread.size() && state.slots + i < state.top; ++i)
+    if (frame.is_unread[i]) {
+      // Whatever takes it from the stack may be its end.
+      if (state.slots[i] != nullptr && holds_end(state.slots[i]))
+        throw Break{"an object with an end on the stack"};
+      Py_XDECREF(read_slot(state, static_cast<int>(i)));
+    }
+  if (frame.is_unread.size() > locals) frame.is_unread.resize(locals);
+}
+
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
-  Frame& frame = frame_of(state);
-  // Values on the stack at the region's beginning.
-  const auto locals = static_cast<size_t>(state.code->object->co_nlocalsplus);
-  for (size_t i = locals; i < frame.is_unread.size() && state.slots + i < state.top; ++i)
-    if (frame.is_unread[i]) {
-      // Whatever takes it from the stack may be its end.
-      if (state.slots[i] != nullptr && has_end(state.slots[i]))
-        throw Break{"an object with an end on the stack"};
-      Py_XDECREF(read_slot(state, static_cast<int>(i)));
-    }
-  if (frame.is_unread.size() > locals) frame.is_unread.resize(locals);
   if (way.handler != nullptr) return (this->*way.handler)(state, at.argument);
   if (at.handler == nullptr) throw Break{"instruction " + std::string(opcodes()[at.opcode].name)};
   for (int i = 1; i <= way.operands && state.top - i >= state.stack_base(); ++i) {
@@ -637,6 +646,7 @@ Flow Capture::store_subscr(State& state, int argument) {
     for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
     return Flow::Next;
   }
+  check_ends_in(container);
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
@@ -657,6 +667,7 @@ Flow Capture::delete_subscr(State& state, int argument) {
     Py_DECREF(state.pop());
     return Flow::Next;
   }
+  check_ends_in(container);
   open(container);
   return run::DELETE_SUBSCR_(state, argument);
 }

@@ -58,6 +58,10 @@ class Recipes {
       }
     }
     entry_.draws = capture_.draws_;
+    entry_.remembered = capture_.remembered_;
+    for (const RememberedCall& call : entry_.remembered)
+      for (PyObject* part : {call.callable, call.args, call.kwargs})
+        if (part != nullptr) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Draw& draw : entry_.draws)
       for (PyObject* part : {draw.name, draw.args}) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Capture::Effect& effect : capture_.effects_) value(effect.result.get());
@@ -318,6 +322,37 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
+  // The dict that an iterator of C goes through; null for others and for one at its end.
+  static PyObject* iterated_dict(PyObject* iterator) {
+    PyTypeObject* type = Py_TYPE(iterator);
+    if (type != &PyDictIterKey_Type && type != &PyDictIterValue_Type &&
+        type != &PyDictIterItem_Type)
+      return nullptr;
+    PyObject* dict = nullptr;
+    const auto visit = [](PyObject* held, void* found) {
+      if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;
+      return 0;
+    };
+    type->tp_traverse(iterator, visit, &dict);
+    return dict;
+  }
+
+  // It sees what is written to the dict later, and refuses one that grew.
+  int dict_iterator(PyObject* object, PyObject* dict) {
+    static PyObject* const make = imported("taeda.compiler._capture", "make_dict_iterator");
+    Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
+    const Py_ssize_t num_left = PyLong_AsSsize_t(left.get());
+    const char* kind = Py_IS_TYPE(object, &PyDictIterKey_Type)     ? "keys"
+                       : Py_IS_TYPE(object, &PyDictIterValue_Type) ? "values"
+                                                                   : "items";
+    Owned name(need(PyUnicode_InternFromString(kind)));
+    Owned taken(need(PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - num_left)));
+    const int of = value(dict);
+    const int named = constant(name.get()), count = constant(taken.get());
+    return note(object,
+                add({.kind = Action::Kind::Call, .parts = {of, named, count}, .object = make}));
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -388,6 +423,7 @@ class Recipes {
           std::string("an object of class ") + type->tp_name + " lives on behind a break",
           made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
     }
+    if (PyObject* dict = iterated_dict(object)) return dict_iterator(object, dict);
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
       PyErr_Clear();

@@ -88,8 +88,9 @@ class Recorder {
   virtual void note(PyObject* function, PyObject* args, PyObject* result) = 0;
   // Calls something as the program does without a capture. A new reference, or null with an error.
   virtual PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) = 0;
-  // Whether such a call draws random numbers; they are put back.
-  virtual bool draws(PyObject* callable, PyObject* args) = 0;
+  // The same, telling whether the call drew random numbers; they are put back.
+  virtual PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
+                                  bool& draws) = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
   // Why a call that C made broke; empty where none did.

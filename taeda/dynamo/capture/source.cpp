@@ -1,5 +1,7 @@
 #include "taeda/dynamo/capture/source.h"
 
+#include <string_view>
+
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "taeda/autograd/variable.h"
@@ -50,6 +52,20 @@ PyObject* viewed_mapping(PyObject* object) {
   };
   PyObject* mapping = reinterpret_cast<Proxy*>(object)->mapping;
   return PyDict_CheckExact(mapping) || PyODict_CheckExact(mapping) ? mapping : nullptr;
+}
+
+// A cache of limited size keeps results in a list, whose elements are used again for other keys.
+PyObject* remembered_result(PyObject* place) {
+  // CPython shows the layout to nobody; it is the same in all versions.
+  struct Element {
+    PyObject_HEAD Element *before, *behind;
+    Py_hash_t hash;
+    PyObject *key, *result;
+  };
+  const PyTypeObject* type = Py_TYPE(place);
+  if (std::string_view(type->tp_name) != "functools._lru_list_elem") return place;
+  if (type->tp_basicsize != sizeof(Element)) return nullptr;
+  return reinterpret_cast<Element*>(place)->result;
 }
 
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
@@ -120,6 +136,7 @@ std::string Sources::text(int id) const {
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
     case Step::Viewed: return parent() + ".copy()";
+    case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
     case Step::Handled: return "sys.exception()";
   }
   return "?";
@@ -202,6 +219,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     case Step::Referent:
       return PyWeakref_CheckRefExact(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
+    case Step::Remembered: {
+      PyObject* place = item_of(parent, source.key);
+      return place == nullptr ? nullptr : remembered_result(place);
+    }
   }
   return nullptr;
 }

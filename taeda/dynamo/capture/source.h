@@ -32,6 +32,7 @@ enum class Step : uint8_t {
   Grad,            // of a tensor
   Referent,        // of a weak reference
   Viewed,          // the mapping of a types.MappingProxyType
+  Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
   Handled,         // the exception that the thread handles
   Drawn,           // what Python's generator `index` of the region gives: a run draws it
 };
@@ -86,6 +87,10 @@ int delete_dict_item(PyObject* dict, PyObject* key);
 
 // The dict that a types.MappingProxyType shows, borrowed; null for other objects and mappings.
 PyObject* viewed_mapping(PyObject* object);
+
+// What an item of the dict that functools.lru_cache keeps holds, borrowed; null where that is not
+// known.
+PyObject* remembered_result(PyObject* place);
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

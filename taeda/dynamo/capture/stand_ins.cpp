@@ -541,7 +541,7 @@ bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
   if (Twin* twin = twin_of(dict)) {
     PyObject* old = PyDict_GetItemWithError(dict, key);
     if (old == nullptr && is_known_key(key)) old = PyDict_GetItemWithError(twin->original, key);
-    if (old != nullptr && old != value && has_end(old))
+    if (old != nullptr && old != value && is_noticed(old))
       throw Break{std::string("the end of an object of class ") + Py_TYPE(old)->tp_name};
     note_place(*twin, dict, key);
     need(PySet_Discard(twin->missing.get(), key));
@@ -555,7 +555,7 @@ bool Capture::dict_delete(PyObject* dict, PyObject* key) {
   ++writes_;
   PyObject* item = dict_get(dict, key);
   if (item == nullptr) return false;
-  if (twin_of(dict) != nullptr && has_end(item))
+  if (twin_of(dict) != nullptr && is_noticed(item))
     throw Break{std::string("the end of an object of class ") + Py_TYPE(item)->tp_name};
   need(delete_dict_item(dict, key));
   if (Twin* twin = twin_of(dict)) {
