@@ -1,4 +1,4 @@
-// The one exception type of the library and the checks that throw it.
+// The exception type of the library and the checks that throw it.
 //
 // A check prints PyTorch's phrase first where PyTorch has one, then values and hints. Arguments are
 // formatted only on failure. Bindings map ErrorKind to Python's exception types.
@@ -39,10 +39,27 @@ class TAEDA_API Error : public std::exception {
   const std::string& message() const noexcept { return message_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
+  // ---- names of PyTorch's C++ interface; a message has no backtrace ----
+  const char* what_without_backtrace() const noexcept { return what(); }
+  const std::string& msg() const noexcept { return message_; }
+
  private:
   ErrorKind kind_;
   std::string message_;
 };
+
+// What is thrown of a kind that a C++ program may want to catch alone.
+template <ErrorKind k>
+class TAEDA_API ErrorOf : public Error {
+ public:
+  explicit ErrorOf(std::string message) : Error(k, std::move(message)) {}
+};
+using ValueError = ErrorOf<ErrorKind::Value>;
+using TypeError = ErrorOf<ErrorKind::Type>;
+using IndexError = ErrorOf<ErrorKind::Index>;
+using NotImplementedError = ErrorOf<ErrorKind::NotImplemented>;
+using OutOfMemoryError = ErrorOf<ErrorKind::OutOfMemory>;
+using BufferError = ErrorOf<ErrorKind::Buffer>;
 
 [[noreturn]] TAEDA_API void throw_error(ErrorKind kind, std::string message);
 [[noreturn]] TAEDA_API __attribute__((cold)) void throw_joined(ErrorKind kind,

@@ -54,6 +54,7 @@ class Span {
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }
   constexpr Span slice(size_t from, size_t count) const { return {data_ + from, count}; }
+  constexpr Span slice(size_t from) const { return drop_front(from); }
   constexpr Span drop_front(size_t n = 1) const { return {data_ + n, size_ - n}; }
   bool equals(Span o) const { return *this == o; }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }

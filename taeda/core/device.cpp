@@ -61,7 +61,7 @@ Device Device::parse(std::string_view text) {
     if (kBareNames[i] == name)
       return Device(static_cast<DeviceType>(kFirstBare + static_cast<int>(i)),
                     static_cast<int8_t>(index));
-    known += str(", ", kBareNames[i]);
+    known += taeda::str(", ", kBareNames[i]);
   }
   if (name.empty()) fail(ErrorKind::Runtime, "Invalid device string: '", text, "'");
   fail(ErrorKind::Runtime, "Expected one of ", known,

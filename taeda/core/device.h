@@ -61,6 +61,8 @@ struct CallableField {
 };
 
 struct Device {
+  using Type = DeviceType;  // PyTorch's name
+
   CallableField<DeviceType> type = DeviceType::CPU;
   CallableField<int8_t> index = int8_t{-1};  // -1: the current device of that type
 
@@ -73,10 +75,17 @@ struct Device {
   // Parses "cpu", "cuda:1"; throws RuntimeError with PyTorch's phrase on anything else.
   TAEDA_API static Device parse(std::string_view text);
   TAEDA_API std::string text() const;
+  std::string str() const { return text(); }
+  void set_index(int8_t value) { index = value; }
   constexpr bool is_cpu() const { return type == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type == DeviceType::CUDA; }
   constexpr bool is_meta() const { return type == DeviceType::Meta; }
   bool is_privateuseone() const { return type == DeviceType::PrivateUse1; }
+  constexpr bool is_mps() const { return type == DeviceType::MPS; }
+  constexpr bool is_xpu() const { return type == DeviceType::XPU; }
+  constexpr bool is_hip() const { return type == DeviceType::HIP; }
+  constexpr bool is_xla() const { return type == DeviceType::XLA; }
+  constexpr bool is_mtia() const { return type == DeviceType::MTIA; }
   constexpr bool has_index() const { return index() >= 0; }
   friend constexpr bool operator==(Device a, Device b) {
     return a.type() == b.type() && a.index() == b.index();
@@ -94,3 +103,10 @@ TAEDA_API std::string_view layout_name(Layout l);
 TAEDA_API std::string_view memory_format_name(MemoryFormat m);
 
 }  // namespace taeda
+
+template <>
+struct std::hash<taeda::Device> {
+  size_t operator()(taeda::Device d) const noexcept {
+    return static_cast<size_t>(d.type()) << 8 | static_cast<uint8_t>(d.index());
+  }
+};

@@ -101,6 +101,9 @@ constexpr bool is_integral(DType t, bool include_bool = false) {
 constexpr bool is_unsigned(DType t) {
   return t == DType::UInt8 || t == DType::UInt16 || t == DType::UInt32 || t == DType::UInt64;
 }
+constexpr bool is_signed(DType t) {
+  return t != DType::Bool && t != DType::Undefined && !is_unsigned(t);
+}
 constexpr DType to_real(DType t) {
   return t == DType::ComplexFloat ? DType::Float : t == DType::ComplexDouble ? DType::Double : t;
 }

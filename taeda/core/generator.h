@@ -54,6 +54,8 @@ class TAEDA_API GeneratorImpl final : public RefCounted {
   ~GeneratorImpl() override;
 
   Device device() const { return device_; }
+  // For callers that make one step of several calls, which lock it themselves.
+  std::mutex& callers_mutex() { return callers_mutex_; }
 
   RandomEngine engine() const;
   // Starts the stream of the current seed with another engine. Twisters are the CPU's alone:
@@ -94,6 +96,7 @@ class TAEDA_API GeneratorImpl final : public RefCounted {
 
   const Device device_;
   mutable std::mutex mutex_;
+  std::mutex callers_mutex_;
   uint64_t seed_;
   uint64_t offset_ = 0;
   std::unique_ptr<MersenneTwister> twister_;  // none: Philox
@@ -122,6 +125,7 @@ class Generator {
   void manual_seed(uint64_t seed) const { impl().manual_seed(seed); }
   uint64_t seed() const { return impl().seed(); }
   uint64_t initial_seed() const { return impl().initial_seed(); }
+  std::mutex& mutex() const { return impl().callers_mutex(); }
   // The same two by PyTorch's names.
   uint64_t current_seed() const { return initial_seed(); }
   void set_current_seed(uint64_t seed) const { manual_seed(seed); }

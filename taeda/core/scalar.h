@@ -26,6 +26,8 @@ class Scalar {
   constexpr Scalar(unsigned v) : Scalar(static_cast<int64_t>(v)) {}
   constexpr Scalar(float v) : Scalar(static_cast<double>(v)) {}
   constexpr Scalar(double v) : kind_(Kind::Float), re_(v) {}
+  constexpr Scalar(Half v) : Scalar(static_cast<float>(v)) {}
+  constexpr Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
   constexpr Scalar(taeda::Complex<double> v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
   Scalar(const SymInt& v)
       : Scalar(v.is_symbolic() ? Scalar(IntrusivePtr<SymNode>::share(v.node()))
@@ -68,6 +70,16 @@ class Scalar {
   int64_t toLong() const { return to_int(); }
   int toInt() const { return static_cast<int>(to_int()); }
   bool toBool() const { return to_bool(); }
+  Half toHalf() const { return Half(toFloat()); }
+  BFloat16 toBFloat16() const { return BFloat16(toFloat()); }
+  taeda::Complex<double> toComplexDouble() const { return to_complex(); }
+  taeda::Complex<float> toComplexFloat() const { return to<taeda::Complex<float>>(); }
+  bool isSymbolic() const { return is_symbolic(); }
+  // A truth value equals no number.
+  template <class T>
+  bool equal(T number) const {
+    return is_bool() == std::is_same_v<T, bool> && *this == Scalar(number);
+  }
 
   bool is_symbolic() const { return is_symbolic_; }
   SymNode* node() const { return is_symbolic_ ? node_ : nullptr; }

@@ -72,6 +72,7 @@ class TAEDA_API Tensor {
   }
   bool is_complex() const { return taeda::is_complex(dtype()); }
   bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_signed() const { return taeda::is_signed(dtype()); }
   bool is_cpu() const { return keys().has(DeviceType::CPU); }
   bool is_meta() const { return keys().has(DeviceType::Meta); }
   bool is_conj() const { return get().is_conj(); }
@@ -97,6 +98,8 @@ class TAEDA_API Tensor {
   int64_t get_device() const { return device().index(); }
   bool is_cuda() const { return keys().has(DeviceType::CUDA); }
   bool is_privateuseone() const { return keys().has(DeviceType::PrivateUse1); }
+  bool is_mps() const { return device().is_mps(); }
+  bool is_xpu() const { return device().is_xpu(); }
   bool is_sparse() const { return false; }
   bool is_quantized() const { return false; }
   bool has_storage() const { return defined(); }

@@ -19,6 +19,7 @@ class TensorOptions {
   TensorOptions(DeviceType device) : device_(device) {}
   TensorOptions(Layout layout) : layout_(layout) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
+  explicit TensorOptions(std::string_view device) : device_(Device(device)) {}
 
   // Copies with one part set.
   [[nodiscard]] TensorOptions dtype(std::optional<DType> v) const { return with(&Self::dtype_, v); }
@@ -43,7 +44,7 @@ class TensorOptions {
   }
 
   // The property that was set, or else PyTorch's default.
-  DType dtype() const { return dtype_.value_or(DType::Float); }
+  DType dtype() const { return dtype_ ? *dtype_ : default_dtype(); }
   Device device() const { return device_.value_or(default_device()); }
   Layout layout() const { return layout_.value_or(Layout::Strided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }
@@ -57,6 +58,7 @@ class TensorOptions {
   std::optional<DType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }
+  std::optional<bool> requires_grad_opt() const { return requires_grad_; }
   std::optional<bool> pinned_memory_opt() const { return pinned_memory_; }
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
 

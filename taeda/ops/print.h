@@ -15,6 +15,10 @@ namespace taeda {
 TAEDA_API void print(std::ostream& out, const Tensor& t, int64_t line_width = 80);
 
 inline std::ostream& operator<<(std::ostream& out, const Tensor& t) { return print(out, t), out; }
+inline std::ostream& operator<<(std::ostream& out, Half v) { return out << static_cast<float>(v); }
+inline std::ostream& operator<<(std::ostream& out, BFloat16 v) {
+  return out << static_cast<float>(v);
+}
 inline std::ostream& operator<<(std::ostream& out, DType t) { return out << dtype_long_name(t); }
 inline std::ostream& operator<<(std::ostream& out, Device d) { return out << d.text(); }
 inline std::ostream& operator<<(std::ostream& out, DeviceType t) {

@@ -150,6 +150,24 @@ def test_every_name_of_pytorchs_interface_is_there(tmp_path):
     run_program(source, tmp_path, with_torch_names=True)
 
 
+def test_small_names_of_pytorchs_interface(tmp_path):
+    source = (PROGRAMS / "torch_small_names.cpp").read_text()
+    assert run_program(source, tmp_path, with_torch_names=True).splitlines() == [
+        "index: index 5 is out of bounds for dimensi",
+        "value: bad 3",
+        "not implemented: later",
+        "any: a type",
+        "1.5 2.5 10110 2",
+        "4 0.5 5 (1,2)",
+        "10010 ComplexFloat",
+        "cuda:1 100 cuda:0 3",
+        "1110 cpu",
+        "[1, 2, 3][2, 3]",
+        "499500 11 5",
+        "9 3 weight bias running_mean running_var num_batches_tracked 2",
+    ]
+
+
 def test_a_network_for_digits_written_for_pytorch(tmp_path):
     source = (PROGRAMS / "torch_digits.cpp").read_text()
     *printed, correct = run_program(source, tmp_path, with_torch_names=True).split()

@@ -43,6 +43,7 @@ LISTS = {
     "plain": lambda: [t.rand(3, 4) * 0.5 + 0.4, t.rand(2), t.rand(()), t.rand(0, 3), t.rand(70000)],
     "doubles": lambda: [t.rand(3, dtype=t.float64) + 0.5, t.rand(2, 2, dtype=t.float64)],
     "mixed": lambda: [t.rand(3), t.rand(3, dtype=t.float64), t.rand(4, dtype=t.bfloat16)],
+    "number first": lambda: [t.rand(()) + 0.5, t.rand(2, 1, 3) + 0.5],
     "strided": lambda: [t.rand(4, 3).t(), t.rand(6)[::2]],
     "integers": lambda: [t.arange(1, 4), t.arange(1, 7).reshape(2, 3)],
 }
@@ -181,3 +182,9 @@ def test_on_meta():
 def test_refused_lists(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def test_lists_of_tensors_without_dimensions_are_no_numbers():
+    x, y = t.tensor(2.0, requires_grad=True), t.tensor(3.0, requires_grad=True)
+    (product,) = t._foreach_mul([x], [y])
+    assert [g.item() for g in t.autograd.grad(product, [x, y])] == [3.0, 2.0]

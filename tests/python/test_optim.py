@@ -342,3 +342,20 @@ def test_warnings_are_silent_by_default():
         warnings.simplefilter("error")
         params, optimizer = made("AdamW")
         run(params, optimizer, 2)
+
+
+@pytest.mark.parametrize("name", ["RAdam", "Adadelta", "NAdam", "Adamax"])
+def test_a_parameter_without_dimensions_comes_first(name):
+    """A list that begins with it is a list of tensors, not of numbers."""
+
+    def trained(foreach):
+        params = [t.tensor(1.5, requires_grad=True), t.full((4, 1, 2), -0.5, requires_grad=True)]
+        optimizer = getattr(optim, name)(params, lr=0.1, foreach=foreach)
+        for _ in range(8):
+            optimizer.zero_grad()
+            sum((p * p).sum() for p in params).backward()
+            optimizer.step()
+        return params
+
+    for got, expected in zip(trained(True), trained(False)):
+        assert t.allclose(got, expected, rtol=1e-6)

@@ -11,6 +11,7 @@
 #include "c10/core/DeviceType.h"
 #include "c10/core/ScalarType.h"
 #include "c10/util/Exception.h"
+#include "c10/util/complex.h"
 #include "c10/util/irange.h"
 
 namespace at {

@@ -30,6 +30,14 @@ using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
 template <class T>
+ArrayRef<T> makeArrayRef(const std::vector<T>& values) {
+  return values;
+}
+template <class T>
+ArrayRef<T> makeArrayRef(const T* data, size_t length) {
+  return {data, length};
+}
+template <class T>
 using complex = ::taeda::Complex<T>;
 using DeviceIndex = int8_t;
 using IValue = ::taeda::dispatch::Value;
@@ -42,6 +50,16 @@ inline std::string_view toString(ScalarType t) { return ::taeda::dtype_long_name
 inline int64_t elementSize(ScalarType t) { return ::taeda::item_size(t); }
 inline bool isFloatingType(ScalarType t) { return ::taeda::is_floating(t); }
 inline bool isComplexType(ScalarType t) { return ::taeda::is_complex(t); }
+inline bool isSignedType(ScalarType t) { return ::taeda::is_signed(t); }
+inline bool isReducedFloatingType(ScalarType t) {
+  return ::taeda::is_reduced_float(t) || ::taeda::is_float8(t);
+}
+inline bool isFloat8Type(ScalarType t) { return ::taeda::is_float8(t); }
+inline bool canCast(ScalarType from, ScalarType to) { return ::taeda::can_cast(from, to); }
+inline ScalarType toRealValueType(ScalarType t) { return ::taeda::to_real(t); }
+inline ScalarType toComplexType(ScalarType t) { return ::taeda::to_complex(t); }
+inline ScalarType get_default_dtype() { return ::taeda::default_dtype(); }
+inline ScalarType get_default_dtype_as_scalartype() { return ::taeda::default_dtype(); }
 inline bool isIntegralType(ScalarType t, bool include_bool) {
   return ::taeda::is_integral(t, include_bool);
 }
@@ -59,6 +77,31 @@ struct CppTypeToScalarType {
 };
 
 }  // namespace c10
+
+namespace caffe2 {
+// A dtype that knows names of its own.
+class TypeMeta {
+ public:
+  TypeMeta() = default;
+  TypeMeta(::taeda::DType dtype) : dtype_(dtype) {}
+  template <class T>
+  static TypeMeta Make() {
+    return ::taeda::DTypeOf<T>::value;
+  }
+  template <class T>
+  bool Match() const {
+    return dtype_ == ::taeda::DTypeOf<T>::value;
+  }
+  static TypeMeta fromScalarType(::taeda::DType dtype) { return dtype; }
+  ::taeda::DType toScalarType() const { return dtype_; }
+  operator ::taeda::DType() const { return dtype_; }
+  size_t itemsize() const { return static_cast<size_t>(::taeda::item_size(dtype_)); }
+  std::string_view name() const { return ::taeda::dtype_name(dtype_); }
+
+ private:
+  ::taeda::DType dtype_ = ::taeda::DType::Undefined;
+};
+}  // namespace caffe2
 
 namespace at {
 using namespace ::c10;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ATen/core/op_registration/op_registration.h"
+#include "c10/util/Logging.h"
 #include "torch/autograd.h"
 #include "torch/cuda.h"
 #include "torch/data.h"

@@ -40,6 +40,10 @@ bool is_list_of(PyObject* o, F&& is_element) {
   return false;
 }
 
+// Numbers in a list are no tensors: lists of those, also of tensors without dimensions, choose
+// other overloads.
+bool is_plain_float(PyObject* o) { return is_float(o) && !is_tensor(o); }
+
 bool is_size(PyObject* o) { return is_in_size_list(o) || PyBool_Check(o); }
 
 }  // namespace
@@ -65,7 +69,7 @@ bool accepts(const Param& param, PyObject* o) {
     case ParamType::TensorList:
     case ParamType::OptionalTensorList: return PyTuple_Check(o) || PyList_Check(o);
     case ParamType::FloatList:
-      return is_list_of(o, is_float) || (param.list_size > 0 && is_float(o));
+      return is_list_of(o, is_plain_float) || (param.list_size > 0 && is_float(o));
     case ParamType::BoolList:
       return is_list_of(o, [](PyObject* e) { return PyBool_Check(e) != 0; });
     case ParamType::DType: return is_dtype(o);

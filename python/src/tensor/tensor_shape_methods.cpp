@@ -143,7 +143,6 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
     return wrap(told && to_int64(told.get()) == 0 ? int64_t{0} : address(t));
   });
 }
-bool is_signed(const Tensor& t) { return !is_unsigned(t.dtype()) && t.dtype() != DType::Bool; }
 
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_storage(tensor_of(self)); });
@@ -215,7 +214,7 @@ PyMethodDef tensor_shape_methods[] = {
     {"is_floating_point", TAEDA_TELL(t.is_floating_point()),
      "is_floating_point() -> bool\n\n"
      "Whether the dtype is a floating-point one."},
-    {"is_signed", TAEDA_TELL(is_signed(t)),
+    {"is_signed", TAEDA_TELL(t.is_signed()),
      "is_signed() -> bool\n\n"
      "Whether the dtype has negative numbers."},
     {"is_conj", TAEDA_TELL(t.is_conj()),

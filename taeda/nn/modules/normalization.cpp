@@ -19,50 +19,6 @@ void check_rank(const Tensor& input) {
 
 }  // namespace
 
-template <class Derived, class Options>
-ChannelNorm<Derived, Options>::ChannelNorm(Options options)
-    : OptionModule<Derived, Options>(std::move(options)) {
-  ChannelNorm::reset();
-}
-
-template <class Derived, class Options>
-void ChannelNorm<Derived, Options>::reset() {
-  const SymInt count = this->options.num_features();
-  const bool is_affine = this->options.affine(), is_tracked = this->options.track_running_stats();
-  weight = this->register_parameter("weight", is_affine ? taeda::ones({count}) : Tensor());
-  bias = this->register_parameter("bias", is_affine ? taeda::zeros({count}) : Tensor());
-  running_mean =
-      this->register_buffer("running_mean", is_tracked ? taeda::zeros({count}) : Tensor());
-  running_var = this->register_buffer("running_var", is_tracked ? taeda::ones({count}) : Tensor());
-  num_batches_tracked = this->register_buffer(
-      "num_batches_tracked", is_tracked ? taeda::zeros(SymIntList(), DType::Int64) : Tensor());
-}
-
-template <class Derived, class Options>
-void ChannelNorm<Derived, Options>::reset_running_stats() {
-  if (!running_mean.defined()) return;
-  running_mean.zero_();
-  running_var.fill_(1);
-  num_batches_tracked.zero_();
-}
-
-template <class Derived, class Options>
-void ChannelNorm<Derived, Options>::reset_parameters() {
-  reset_running_stats();
-  if (!weight.defined()) return;
-  init::ones_(weight);
-  init::zeros_(bias);
-}
-
-template <class Derived, class Options>
-void ChannelNorm<Derived, Options>::pretty_print(std::ostream& stream) const {
-  const std::optional<double> momentum = this->options.momentum();
-  print_layer(stream, *this, Field{"", this->options.num_features()},
-              Field{"eps", this->options.eps()}, Field{"momentum", momentum.value_or(0)},
-              Field{"affine", this->options.affine()},
-              Field{"track_running_stats", this->options.track_running_stats()});
-}
-
 template <int64_t least_rank, int64_t most_rank, class Derived>
 Tensor BatchNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
   check_rank<least_rank, most_rank>(input);
@@ -168,12 +124,6 @@ Tensor GroupNormImpl::forward(const Tensor& input) {
                                            .eps(options.eps()));
 }
 
-template class ChannelNorm<BatchNorm1dImpl, BatchNormOptions>;
-template class ChannelNorm<BatchNorm2dImpl, BatchNormOptions>;
-template class ChannelNorm<BatchNorm3dImpl, BatchNormOptions>;
-template class ChannelNorm<InstanceNorm1dImpl, InstanceNormOptions>;
-template class ChannelNorm<InstanceNorm2dImpl, InstanceNormOptions>;
-template class ChannelNorm<InstanceNorm3dImpl, InstanceNormOptions>;
 template class BatchNormLayer<2, 3, BatchNorm1dImpl>;
 template class BatchNormLayer<4, 4, BatchNorm2dImpl>;
 template class BatchNormLayer<5, 5, BatchNorm3dImpl>;

@@ -4,25 +4,9 @@
 #include <optional>
 
 #include "taeda/nn/functional/normalization.h"
-#include "taeda/nn/layer.h"
+#include "taeda/nn/modules/channel_norm.h"
 
 namespace taeda::nn {
-
-// What normalizations of channels share: weight, bias and running statistics.
-template <class Derived, class Options>
-class TAEDA_API ChannelNorm : public OptionModule<Derived, Options> {
- public:
-  void reset() override;
-  void reset_running_stats();
-  void reset_parameters();
-  void pretty_print(std::ostream& stream) const override;
-
-  Tensor weight, bias;
-  Tensor running_mean, running_var, num_batches_tracked;
-
- protected:
-  explicit ChannelNorm(Options options);
-};
 
 // The channels, dimension 1, brought to mean 0 and variance 1; for inputs of the named ranks.
 template <int64_t least_rank, int64_t most_rank, class Derived>

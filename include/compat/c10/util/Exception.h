@@ -42,6 +42,12 @@ std::string text_of(const T&... parts) {
 
 namespace c10 {
 using Error = ::taeda::Error;
+using ValueError = ::taeda::ValueError;
+using TypeError = ::taeda::TypeError;
+using IndexError = ::taeda::IndexError;
+using NotImplementedError = ::taeda::NotImplementedError;
+using OutOfMemoryError = ::taeda::OutOfMemoryError;
+using BufferError = ::taeda::BufferError;
 template <class... T>
 std::string str(const T&... parts) {
   return ::torch_compat::text_of(parts...);

@@ -39,7 +39,13 @@ template <size_t D, class Derived>
 using ConstantPadImpl = PaddingLayer<Derived, ConstantPadOptions<D>, enumtype::kConstant>;
 
 template <size_t D, class Derived, class Options>
-using NormImplBase = ChannelNorm<Derived, Options>;
+class NormImplBase : public ChannelNorm<Derived, Options> {
+ public:
+  NormImplBase(const Options& options) : ChannelNorm<Derived, Options>(options) {}
+
+ protected:
+  virtual void _check_input_dim(const Tensor& input) = 0;
+};
 template <size_t D, class Derived>
 using BatchNormImplBase = BatchNormLayer<D == 1 ? 2 : D + 2, D + 2, Derived>;
 template <size_t D, class Derived>
