@@ -54,11 +54,7 @@ void Capture::check_end(const State& state, PyObject* const* variable) {
 void Capture::check_end_of(const State& state, PyObject* const* variable) {
   PyObject* object = *variable;
   if (object == nullptr) return;
-  // Guards have weak references, too; a module is mostly part of another one, which holds it.
-  static PyObject* const module = imported("taeda.nn", "Module");
-  const bool is_asked = references_to(object) != nullptr &&
-                        !PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(module));
-  if (has_end(object) || is_asked) check_end(state, variable);
+  if (has_end(object) || references_to(object) != nullptr) check_end(state, variable);
 }
 
 // What a called function alone holds ends with it.
