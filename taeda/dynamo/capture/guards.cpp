@@ -105,7 +105,7 @@ FlatTensor::FlatTensor(PyObject* tensor, const TensorGuard& guard)
 }
 
 // False also where the object has another tensor by now: a run of all checks tells more.
-inline bool FlatTensor::fits() const {
+__attribute__((always_inline)) inline bool FlatTensor::fits() const {
   const Tensor& t = python::tensor_of(object);
   if (Py_TYPE(object) != type || t.impl() != impl) return false;
   const bool is_like = impl->dtype() == dtype && impl->dim() == ndim && impl->device() == device &&
@@ -505,14 +505,18 @@ void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
         part.tensors.emplace_back(value, tensors[check.number]);
         continue;
       }
+      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
       // A class is looked at once; that objects have it is a check of its own.
       if (check.kind == Check::Kind::TypeVersion) {
         const std::pair one(class_of(value), root_[i]);
         if (std::find(classes.begin(), classes.end(), one) != classes.end()) continue;
         classes.push_back(one);
       }
-      if (!is_pair(check) && !is_decided_by_dicts(check.kind, value)) part.checks.push_back(c);
-      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
+      if (is_pair(check) || is_decided_by_dicts(check.kind, value)) continue;
+      if (check.kind == Check::Kind::TypeIs)
+        part.classes.emplace_back(value, reinterpret_cast<PyTypeObject*>(check.object));
+      else
+        part.checks.push_back(c);
     }
   }
   for (Witness::Part& part : witness.parts) {
@@ -526,6 +530,9 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
                                 std::vector<Owned>& held) const {
   const Witness& witness = witness_;
   values = witness.values;
+  // What is looked at next is on its way while the present one is: of a large model nothing of it
+  // is near.
+  constexpr size_t kAhead = 16;
   // Slots that hold other objects now.
   constexpr size_t kMost = 16;
   int changed[kMost];
@@ -544,17 +551,25 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   };
   for (const Witness::Part& part : witness.parts) {
     if (is_changed(part)) continue;
-    for (const Witness::Mark& mark : part.marks) {
+    for (size_t i = 0; i < part.marks.size(); ++i) {
+      if (i + kAhead < part.marks.size()) __builtin_prefetch(part.marks[i + kAhead].dict.dict());
+      const Witness::Mark& mark = part.marks[i];
       if (mark.place != nullptr && *mark.place != mark.dict.dict()) return false;
       if (!mark.dict.is_unchanged()) return false;
     }
   }
   for (const Witness::Part& part : witness.parts) {
     if (is_changed(part)) continue;
-    for (PyObject* table : part.empty)
-      if (PyDict_GET_SIZE(table) != 0) return false;
-    for (const FlatTensor& tensor : part.tensors)
-      if (!tensor.fits()) return false;
+    for (const auto& [object, type] : part.classes)
+      if (Py_TYPE(object) != type) return false;
+    for (size_t i = 0; i < part.empty.size(); ++i) {
+      if (i + kAhead < part.empty.size()) __builtin_prefetch(part.empty[i + kAhead]);
+      if (PyDict_GET_SIZE(part.empty[i]) != 0) return false;
+    }
+    for (size_t i = 0; i < part.tensors.size(); ++i) {
+      if (i + kAhead < part.tensors.size()) part.tensors[i + kAhead].prefetch();
+      if (!part.tensors[i].fits()) return false;
+    }
   }
   for (size_t i = 0; i < num_changed; ++i) {
     if (!check_source(changed[i], values)) return false;

@@ -44,6 +44,12 @@ struct alignas(64) FlatTensor {
 
   FlatTensor(PyObject* tensor, const TensorGuard& guard);
   bool fits() const;
+  void prefetch() const {
+    constexpr size_t kLine = 64;
+    __builtin_prefetch(object);
+    const auto* at = reinterpret_cast<const char*>(impl);
+    for (size_t i = 0; i < sizeof(TensorImpl); i += kLine) __builtin_prefetch(at + i);
+  }
   static bool describes(const TensorGuard& guard);
 };
 
@@ -126,8 +132,9 @@ class GuardProgram {
     // What was found below one slot, or below kept objects.
     struct Part {
       int local = -1;
-      std::vector<Mark> marks;       // parents first
-      std::vector<PyObject*> empty;  // dicts without items
+      std::vector<Mark> marks;                                   // parents first
+      std::vector<PyObject*> empty;                              // dicts without items
+      std::vector<std::pair<PyObject*, PyTypeObject*>> classes;  // of objects
       std::vector<FlatTensor> tensors;
       std::vector<int> checks;  // others that no dict decides
     };
