@@ -122,7 +122,16 @@ PyObject* sym_operation(PyObject*, PyObject* args) {
       TAEDA_CHECK_TYPE(operands.back(), "operand ", static_cast<int64_t>(i), " of ", name,
                        " is no number: ", Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
     }
-    return wrap_number(node->env_ptr(), operation(node->env().pool(), name, operands));
+    const bool is_to_int = n == 2 && std::strcmp(name, "int") == 0;
+    try {
+      const Expr* made = operation(node->env().pool(), name, operands);
+      return wrap_number(node->env_ptr(), fx::within_words(node->env(), made));
+    } catch (const Error& error) {
+      if (!is_to_int || error.kind() != ErrorKind::Overflow) throw;
+    }
+    // A number of more than 64 bits: of the float as it is in this run.
+    const Ref plain(checked(PyNumber_Float(PyTuple_GET_ITEM(args, 1))));
+    return checked(PyNumber_Long(plain.get()));
   });
 }
 

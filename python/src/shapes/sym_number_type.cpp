@@ -3,6 +3,7 @@
 // Arithmetic gives new symbolic numbers, comparisons give SymBool; a number that Python wants plain
 // (bool(), int(), an index) is guarded on.
 #include <cstddef>
+#include <type_traits>
 
 #include <structmember.h>
 
@@ -16,7 +17,7 @@
 namespace taeda::python {
 
 using fx::absolute;
-using fx::apply_number_op;
+using fx::apply_guarded;
 using fx::as_float;
 using fx::as_integer;
 using fx::Expr;
@@ -24,6 +25,7 @@ using fx::ExprOp;
 using fx::negated;
 using fx::NumberOp;
 using fx::SymExprNode;
+using fx::within_words;
 
 namespace {
 
@@ -61,14 +63,57 @@ const IntrusivePtr<fx::ShapeEnv>& env_of(PyObject* a, PyObject* b) {
   return expr_node_of(is_symbolic(a) ? a : b).env_ptr();
 }
 
+PyObject* to_plain(PyObject* self);
+
+// Where a number leaves 64 bits, the operands become the numbers that they are in this run.
+template <class Symbolically, class... Operands>
+PyObject* unless_too_large(Symbolically&& apply, PyObject* (*plainly)(Operands...),
+                           std::type_identity_t<Operands>... operands) {
+  try {
+    return apply();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Overflow) throw;
+  }
+  const auto number = [](PyObject* o) {
+    return Ref(checked(is_symbolic(o) ? to_plain(o) : Py_NewRef(o)));
+  };
+  return checked(plainly(number(operands).get()...));
+}
+
+// The operation on plain numbers.
+template <NumberOp op>
+PyObject* on_plain(PyObject* a, PyObject* b) {
+  switch (op) {
+    case NumberOp::Add: return PyNumber_Add(a, b);
+    case NumberOp::Sub: return PyNumber_Subtract(a, b);
+    case NumberOp::Mul: return PyNumber_Multiply(a, b);
+    case NumberOp::TrueDiv: return PyNumber_TrueDivide(a, b);
+    case NumberOp::FloorDiv: return PyNumber_FloorDivide(a, b);
+    case NumberOp::Mod: return PyNumber_Remainder(a, b);
+    case NumberOp::Pow: return PyNumber_Power(a, b, Py_None);
+    case NumberOp::LeftShift: return PyNumber_Lshift(a, b);
+    case NumberOp::RightShift: return PyNumber_Rshift(a, b);
+    case NumberOp::And: return PyNumber_And(a, b);
+    case NumberOp::Or: return PyNumber_Or(a, b);
+    case NumberOp::Xor: return PyNumber_Xor(a, b);
+    default: {
+      constexpr int kRelations[] = {Py_EQ, Py_NE, Py_LT, Py_LE, Py_GT, Py_GE};
+      return PyObject_RichCompare(a, b, kRelations[int(op) - int(NumberOp::Eq)]);
+    }
+  }
+}
+
 template <NumberOp op>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    const auto& env = env_of(a, b);
-    const Expr *x = to_expr(*env, a), *y = to_expr(*env, b);
-    const Expr* r = x && y ? apply_number_op(env->pool(), op, x, y) : nullptr;
-    if (!r) Py_RETURN_NOTIMPLEMENTED;
-    return wrap_number(env, r);
+    const auto apply = [&]() -> PyObject* {
+      const auto& env = env_of(a, b);
+      const Expr *x = to_expr(*env, a), *y = to_expr(*env, b);
+      const Expr* r = x && y ? apply_guarded(*env, op, x, y) : nullptr;
+      if (!r) Py_RETURN_NOTIMPLEMENTED;
+      return wrap_number(env, r);
+    };
+    return unless_too_large(apply, on_plain<op>, a, b);
   });
 }
 
@@ -98,12 +143,23 @@ PyObject* unary(PyObject* self) {
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 
 template <ExprOp rounding>
-const Expr* rounded(fx::ExprPool& pool, const Expr* e) {
-  return as_integer(pool, rounding, e);
+PyObject* round_plain(PyObject* number) {
+  const char* const name = rounding == ExprOp::FloorToInt   ? "__floor__"
+                           : rounding == ExprOp::CeilToInt  ? "__ceil__"
+                           : rounding == ExprOp::RoundToInt ? "__round__"
+                                                            : "__trunc__";
+  return PyObject_CallMethod(number, name, nullptr);
 }
 template <ExprOp rounding>
 PyObject* round_to_int(PyObject* self, PyObject*) {
-  return unary<rounded<rounding>>(self);
+  return guarded([&] {
+    const auto apply = [&] {
+      const SymExprNode& node = expr_node_of(self);
+      const Expr* e = as_integer(node.env().pool(), rounding, node.expr());
+      return wrap_number(node.env_ptr(), within_words(node.env(), e));
+    };
+    return unless_too_large(apply, round_plain<rounding>, self);
+  });
 }
 PyObject* round_method(PyObject* self, PyObject* args) {
   PyObject* digits = Py_None;
@@ -123,8 +179,11 @@ PyObject* to_float_method(PyObject* self, PyObject*) { return unary<as_float>(se
 PyObject* to_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const SymExprNode& node = expr_node_of(self);
-    const Expr* e = as_integer(node.env().pool(), ExprOp::TruncToInt, node.expr());
-    return wrap(node.env().specialize(e).integer);
+    const auto apply = [&] {
+      const Expr* e = as_integer(node.env().pool(), ExprOp::TruncToInt, node.expr());
+      return wrap(node.env().specialize(e).integer);
+    };
+    return unless_too_large(apply, PyNumber_Long, self);
   });
 }
 PyObject* to_plain_float(PyObject* self) {
@@ -183,9 +242,18 @@ PyObject* get_node(PyObject* self, void*) { return wrap_sym_node(sym_node_of(sel
 
 PyObject* is_integer_method(PyObject* self, PyObject*) {
   if (is_symint(self)) Py_RETURN_TRUE;
-  return unary<[](fx::ExprPool& pool, const Expr* e) {
-    return pool.make(ExprOp::Eq, pool.to_float(pool.make(ExprOp::FloorToInt, {e})), e);
-  }>(self);
+  return guarded([&] {
+    const auto apply = [&] {
+      const SymExprNode& node = expr_node_of(self);
+      fx::ExprPool& pool = node.env().pool();
+      const Expr* whole = within_words(node.env(), pool.make(ExprOp::FloorToInt, {node.expr()}));
+      return wrap_number(node.env_ptr(), pool.make(ExprOp::Eq, pool.to_float(whole), node.expr()));
+    };
+    const auto plainly = [](PyObject* number) {
+      return PyObject_CallMethod(number, "is_integer", nullptr);
+    };
+    return unless_too_large(apply, +plainly, self);
+  });
 }
 
 PyObject* divmod(PyObject* a, PyObject* b) {

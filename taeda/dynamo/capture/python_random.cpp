@@ -62,13 +62,17 @@ PyObject* Capture::call_draw(const Call& call) {
   static PyObject* const other = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type()));
   Owned bound(need(PyObject_GetAttr(other, name.get())));
   Owned tried(recorder_.call_natively(bound.get(), args.get(), nullptr));
-  int overflow = 0;
-  if (tried && method->given == Given::Integer)
-    PyLong_AsLongLongAndOverflow(tried.get(), &overflow);
-  constexpr long kMostBits = 62;
-  const bool is_wide = method->name == "getrandbits" && PyLong_Check(call.values[0]) &&
-                       PyLong_AsLong(call.values[0]) > kMostBits;
-  if (!tried || overflow != 0 || is_wide) {
+  // Integers of 31 bits, whose products are exact.
+  const bool is_bits = method->name == "getrandbits";
+  const bool is_wide = tried && method->given == Given::Integer &&
+                       std::any_of(call.values.begin(), call.values.end(), [&](PyObject* o) {
+                         int overflow = 0;
+                         const int64_t number =
+                             PyLong_Check(o) ? PyLong_AsLongLongAndOverflow(o, &overflow) : 0;
+                         const int64_t most = is_bits ? 31 : int64_t{1} << 31;
+                         return overflow != 0 || number > most || number < -most;
+                       });
+  if (!tried || is_wide) {
     PyErr_Clear();
     throw Break{"call of " + name_of(call.callable)};
   }

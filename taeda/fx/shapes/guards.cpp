@@ -34,12 +34,15 @@ std::string range_guard(const IntRange& r, const std::string& name) {
   return has_both ? str(r.lo, " <= ", name, " and ", name, " <= ", r.hi) : range_text(r, name);
 }
 
-// Whether the expression has this value; not where it divides by zero or leaves int64.
+// Whether the expression has this value; not where it divides by zero, leaves int64 or has a
+// negative exponent.
 bool has_value(const Expr* e, const Assignment& assignment, int64_t value) {
   try {
     return evaluate(e, assignment)->integer == value;
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::ZeroDivision && error.kind() != ErrorKind::Overflow) throw;
+    if (error.kind() != ErrorKind::ZeroDivision && error.kind() != ErrorKind::Overflow &&
+        error.kind() != ErrorKind::Value)
+      throw;
     return false;
   }
 }

@@ -1,6 +1,8 @@
 // The expressions of Python's operations on numbers.
 #include "taeda/fx/shapes/number_ops.h"
 
+#include <algorithm>
+
 namespace taeda::fx {
 
 namespace {
@@ -98,6 +100,74 @@ const Expr* apply_number_op(ExprPool& pool, NumberOp op, const Expr* a, const Ex
   b = is_float ? as_float(pool, b) : as_number(pool, b);
   if (shared) return pool.make(*shared, a, b);
   return is_float ? apply_to_floats(pool, op, a, b) : apply_to_ints(pool, op, a, b);
+}
+
+namespace {
+
+// A number of the program, not a size: those are not below zero.
+bool is_program_number(const Expr* symbol) {
+  return symbol->kind == SymKind::Float || symbol->range.lo < 0;
+}
+
+// With sizes below 2^31, which leaves products of two.
+IntRange likely_range(const Expr* e) {
+  if (e->is_constant() || e->kind != SymKind::Int) return e->range;
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (e->is_symbol()) return is_program_number(e) ? e->range : intersection(e->range, {0, kMost});
+  SmallVector<IntRange, 4> args;
+  for (const Expr* a : e->args) args.push_back(likely_range(a));
+  return range_of_op(e, args);
+}
+
+bool may_leave(const Expr* e, IntRange range) {
+  if (e->is_constant() || e->kind != SymKind::Int || e->range.is_inside(range)) return false;
+  const auto symbols = symbols_of(e);
+  // Numbers that only data tells are as wide as their tensors.
+  const bool is_known = std::all_of(symbols.begin(), symbols.end(), [](const Expr* s) {
+    return s->has_hint || (s->range.lo != IntRange::kMin && s->range.hi != IntRange::kMax);
+  });
+  return is_known && std::any_of(symbols.begin(), symbols.end(), is_program_number) &&
+         !likely_range(e).is_inside(range);
+}
+
+void guard_within(ShapeEnv& env, const Expr* e, int64_t most) {
+  if (!may_leave(e, {-most, most})) return;
+  ExprPool& pool = env.pool();
+  for (const Expr* holds : {pool.make(ExprOp::Le, e, pool.integer(most)),
+                            pool.make(ExprOp::Ge, e, pool.integer(-most))}) {
+    const bool is_so = e->has_hint ? env.evaluate(holds) : env.expect_true(holds);
+    TAEDA_CHECK_KIND(ErrorKind::Overflow, is_so, "a number of the program leaves 64 bits");
+  }
+}
+
+}  // namespace
+
+const Expr* within_words(ShapeEnv& env, const Expr* e) {
+  guard_within(env, e, int64_t{1} << 62);  // differences to these fit, too
+  return e;
+}
+
+const Expr* apply_guarded(ShapeEnv& env, NumberOp op, const Expr* a, const Expr* b) {
+  ExprPool& pool = env.pool();
+  const bool are_ints = a->kind != SymKind::Float && b->kind != SymKind::Float;
+  const bool is_shift = op == NumberOp::LeftShift || op == NumberOp::RightShift;
+  if (are_ints && (is_shift || op == NumberOp::Pow) && b->has_hint && !b->is_constant()) {
+    const bool is_natural =
+        env.evaluate(pool.make(ExprOp::Ge, as_number(pool, b), pool.integer(0)));
+    TAEDA_CHECK_VALUE(is_natural || !is_shift, "negative shift count");
+    if (!is_natural) return apply_guarded(env, op, as_float(pool, a), as_float(pool, b));
+    // What a shift divides by stays in 64 bits, too.
+    if (is_shift) within_words(env, pool.make(ExprOp::IntPow, pool.integer(2), as_number(pool, b)));
+  }
+  // A quotient is rounded once: of integers that are floats exactly.
+  if (are_ints && op == NumberOp::TrueDiv)
+    for (const Expr* e : {a, b}) guard_within(env, as_number(pool, e), int64_t{1} << 53);
+  const Expr* r = apply_number_op(pool, op, a, b);
+  // Floored quotients of floats are integers inside.
+  if (r && !are_ints && (op == NumberOp::FloorDiv || op == NumberOp::Mod))
+    within_words(env, pool.make(ExprOp::FloorToInt, {pool.make(ExprOp::FloatDiv, as_float(pool, a),
+                                                               as_float(pool, b))}));
+  return r ? within_words(env, r) : r;
 }
 
 const Expr* negated(ExprPool& pool, const Expr* a) {
