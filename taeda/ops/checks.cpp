@@ -120,7 +120,11 @@ void check_softshrink(const Tensor& self, const Scalar& lambd) {
 }
 
 void check_integer_power(const Tensor& self, const Scalar& exponent) {
-  TAEDA_CHECK(!is_integral(self.dtype(), true) || !exponent.is_integral() || exponent.to_int() >= 0,
+  const auto is_negative = [&] {
+    if (!exponent.is_symbolic()) return exponent.to_int() < 0;
+    return SymInt(IntrusivePtr<SymNode>::share(exponent.node())) < SymInt(0);
+  };
+  TAEDA_CHECK(!is_integral(self.dtype(), true) || !exponent.is_integral() || !is_negative(),
               "Integers to negative integer powers are not allowed.");
   if (is_integral(self.dtype()) && exponent.is_integral()) check_fits(exponent, self.dtype());
 }

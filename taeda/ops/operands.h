@@ -21,8 +21,9 @@ TAEDA_API Scalar replacement(const Tensor& self, std::optional<double> given, in
 TAEDA_API Scalar fill_number(const Tensor& self, const Scalar& value);
 TAEDA_API Scalar power_of_ten(int64_t decimals);
 
-// 0: any exponent, 1: two, 2: three.
+// 0: any exponent, 1: two, 2: three. A symbol may be any.
 inline int power_body(const Scalar& exponent) {
+  if (exponent.is_symbolic()) return 0;
   return exponent.equals(2) ? 1 : exponent.equals(3) ? 2 : 0;
 }
 // 0: 'none', 1: 'tanh'.

@@ -522,3 +522,94 @@ def test_inputs_that_share_memory_at_the_first_call_alone(backend):
     expected = program(plain[:4], plain[1:5])
     assert compiled(base[:4], base[1:5]).tolist() == expected.tolist()
     assert base.tolist() == plain.tolist()
+
+
+def test_guards_hold_no_weak_references():
+    class Thing:
+        def __init__(self, by):
+            self.by = by
+
+    thing, model = Thing(3), nn.Linear(3, 3)
+    compiled = t.compile(lambda x, thing, model: model(x) * thing.by, backend="eager")
+    for _ in range(3):
+        compiled(X, thing, model)
+    assert weakref.getweakrefcount(thing) == weakref.getweakrefcount(model) == 0
+
+
+def test_an_object_in_the_place_of_another():
+    class Thing:
+        def __init__(self, by):
+            self.by = by
+
+    class Other(Thing):
+        pass
+
+    class Slotted:
+        __slots__ = ("by",)
+
+        def __init__(self, by):
+            self.by = by
+
+    compiled = t.compile(lambda x, thing: x * thing.by, backend="eager")
+    seen = set()
+    for by in range(2, 12):
+        # Each ends before the next, which mostly gets its address.
+        for kind in (Thing, Thing, Other, Slotted):
+            thing = kind(by)
+            seen.add(id(thing))
+            assert t.equal(compiled(X, thing), X * by)
+            del thing
+    assert len(seen) < 30
+    # Two objects with one dict.
+    first, second = Thing(2), Thing(5)
+    assert t.equal(compiled(X, first), X * 2)
+    second.__dict__ = first.__dict__
+    assert t.equal(compiled(X, second), X * 2)
+    first.by = 7
+    assert t.equal(compiled(X, second), X * 7)
+
+
+def test_the_end_of_a_module_that_is_asked_for():
+    references = []
+
+    class Doubled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            references.append(weakref.ref(self))
+
+        def forward(self, x):
+            return x * 2
+
+    def inner(x, model):
+        y = model(x)
+        del model
+        return y, references[-1]() is None
+
+    def program(x):
+        return inner(x, Doubled())
+
+    compiled = t.compile(program, backend="eager")
+    for _ in range(3):
+        y, is_gone = compiled(X)
+        assert t.equal(y, X * 2) and is_gone
+
+
+@pytest.mark.parametrize("nan", [float("nan"), -float("nan")])
+def test_nan_is_any_nan(nan):
+    counters.clear()
+    compiled = t.compile(lambda x, v, many: x * v + many[0], backend="eager")
+    for value in (nan, float("inf") - float("inf"), -nan, float("nan")):
+        assert compiled(X, value, [value]).isnan().all()
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_numbers_made_of_changing_ones_may_be_nan():
+    counters.clear()
+
+    def program(x, v):
+        return x * t.zeros(2).new_full((), v * 1e308 * 1e308 - v * 1e308 * 1e308).item()
+
+    compiled = t.compile(program, backend="eager")
+    for value in (1.5, 2.5, 3.5, 4.5, 5.5):
+        assert compiled(X, value).isnan().all()
+    assert counters["stats"]["unique_graphs"] <= 4

@@ -52,6 +52,10 @@ PROGRAMS = {
     "drawn": lambda x, n, f: t.rand(n) * f,
     "normal": lambda x, n, f: t.empty(3).normal_(0.0, 1.0) * f,
     "root": lambda x, n, f: x * (n**0.5),
+    "power": lambda x, n, f: (x.abs() + 1) ** f + t.pow(x.abs() + 2, f),
+    "whole_power": lambda x, n, f: x**n + t.arange(4).pow(n),
+    "power_of_number": lambda x, n, f: f**x + t.pow(n, x),
+    "numbers_to_powers": lambda x, n, f: x * f**2 + x * f**n - 2.0**f * x + x * f**-1.5,
 }
 
 
@@ -110,3 +114,64 @@ def test_numbers_are_computed_in_the_kernel():
     x = t.ones(4)
     for n, f in ((2, 0.5), (3, 0.75), (4, 0.625)):
         t.testing.assert_close(compiled(x, n, f), program(x, n, f))
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+def test_gradients_of_powers_with_numbers_that_change(backend):
+    def program(x, n, f):
+        return (x**f + f**x + x**n + t.pow(n, x)).sum()
+
+    counters.clear()
+    compiled = t.compile(program, backend=backend, fullgraph=True, **OPTIONS[backend])
+    for n, f in ((2, 0.5), (3, 2.0), (4, 3.0), (5, 1.25), (6, 0.75)):
+        x, own = (t.tensor([0.0, 0.25, 1.5], requires_grad=True) for _ in range(2))
+        got, expected = compiled(x, n, f), program(own, n, f)
+        got.backward()
+        expected.backward()
+        t.testing.assert_close(got, expected)
+        t.testing.assert_close(x.grad, own.grad)
+    assert counters["stats"]["unique_graphs"] == 2, dict(counters["recompile"])
+
+
+def test_powers_that_are_no_floats():
+    def program(x, f, g):
+        try:
+            return x, f**g
+        except (OverflowError, ZeroDivisionError) as error:
+            return x, type(error)
+
+    compiled = t.compile(program, backend="eager")
+    for f, g in ((2.0, 0.5), (3.0, 1.5), (-2.0, 0.5), (0.0, 1.5), (0.0, -1.5), (1e200, 2.5)):
+        got, expected = compiled(t.ones(1), f, g)[1], program(t.ones(1), f, g)[1]
+        assert got == expected and type(got) is type(expected)
+
+
+INTEGERS = {
+    "two_to_the_power": lambda n: 2**n,
+    "shifted": lambda n: 1 << n,
+    "own_shift": lambda n: n << n,
+    "cube": lambda n: n * n * n,
+    "cubed": lambda n: n**3,
+    "own_power": lambda n: n**n,
+    "product": lambda n: n * (1 << 40) * n,
+    "large": lambda n: n * (1 << 70),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_are_as_large_as_in_python(name):
+    def program(x, n):
+        try:
+            return x + 1, INTEGERS[name](n)
+        except (OverflowError, ValueError) as error:
+            return x + 1, type(error)
+
+    counters.clear()
+    compiled = t.compile(program, backend="eager")
+    for n in (2, 3, 5, 7, 11, 13, -1, 62, 63, 64, 70, 2**20, 2**21 + 1, 2**31 - 1):
+        if n > 100 and name not in ("cube", "cubed", "product", "large"):
+            continue
+        got, expected = compiled(t.ones(1), n)[1], program(t.ones(1), n)[1]
+        assert got == expected and type(got) is type(expected), n
+        if n == 13 and name not in ("own_power", "large"):
+            assert counters["stats"]["unique_graphs"] == 2

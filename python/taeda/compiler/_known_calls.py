@@ -289,6 +289,11 @@ def kinds():
 
     for function in (taeda.compiler.graph_break, _marks.skip_frame, _marks.step_unsupported):
         table[function] = UNKNOWN
+    # Sizes of packed sequences are data: one break in place of several with little between them.
+    packing = taeda.nn.utils.rnn
+    for function in (packing.pack_padded_sequence, packing.pad_packed_sequence):
+        table[function] = UNKNOWN
+    table[taeda.nn.RNNBase._forward_packed] = UNKNOWN
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
     table[inspect.signature] = CONSTANT

@@ -108,11 +108,7 @@ void Capture::check_end_of(const State& state, PyObject* const* variable) {
   int source = -1;
   if (recorder_.is_value(object)) object = recorder_.real_of(object, &source);
   if (object == nullptr) return;
-  // Guards have weak references, too; a module is mostly part of another one, which holds it.
-  static PyObject* const module = imported("taeda.nn", "Module");
-  const bool is_asked = references_to(object) != nullptr &&
-                        !PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(module));
-  if (is_asked || is_noticed(object)) check_end(state, variable);
+  if (references_to(object) != nullptr || is_noticed(object)) check_end(state, variable);
 }
 
 // What a called function alone holds ends with it.

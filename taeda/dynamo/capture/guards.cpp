@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "python/interop/tensor_object.h"
@@ -25,7 +26,9 @@ bool same_items(PyObject* a, PyObject* b) {
   return true;
 }
 
-bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same_number(double a, double b) {
+  return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b));
+}
 
 }  // namespace
 
@@ -39,11 +42,11 @@ Owned abc_token() {
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyFloat_CheckExact(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  if (PyFloat_CheckExact(a)) return same_number(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyTuple_Check(a)) return same_items(a, b);
   if (PyComplex_CheckExact(a)) {
     const Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
-    return same_bits(x.real, y.real) && same_bits(x.imag, y.imag);
+    return same_number(x.real, y.real) && same_number(x.imag, y.imag);
   }
   if (PySlice_Check(a)) {
     const auto* x = reinterpret_cast<PySliceObject*>(a);
@@ -53,7 +56,7 @@ bool same_constant(PyObject* a, PyObject* b) {
   }
   // Classes derived from these may have an __eq__ of their own.
   if (PyUnicode_Check(a)) return PyUnicode_Compare(a, b) == 0;
-  if (PyFloat_Check(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  if (PyFloat_Check(a)) return same_number(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyLong_Check(a)) {
     Owned equal(PyLong_Type.tp_richcompare(a, b, Py_EQ));
     return equal.get() == Py_True;
@@ -102,7 +105,7 @@ FlatTensor::FlatTensor(PyObject* tensor, const TensorGuard& guard)
 }
 
 // False also where the object has another tensor by now: a run of all checks tells more.
-inline bool FlatTensor::fits() const {
+__attribute__((always_inline)) inline bool FlatTensor::fits() const {
   const Tensor& t = python::tensor_of(object);
   if (Py_TYPE(object) != type || t.impl() != impl) return false;
   const bool is_like = impl->dtype() == dtype && impl->dim() == ndim && impl->device() == device &&
@@ -372,24 +375,22 @@ bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
 
 }  // namespace
 
-// Stands for an object without keeping more alive than a constant; null where nothing does.
-static Owned token_of(PyObject* object) {
-  if (object == nullptr) return Owned();
+GuardProgram::Witness::Token GuardProgram::token_of(int local,
+                                                    const std::vector<PyObject*>& values) const {
+  Witness::Token token;
+  PyObject* object = values[local];
+  if (object == nullptr) return token;
   if (object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
-      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) || PyType_Check(object))
-    return Owned(Py_NewRef(object));
-  if (python::is_tensor(object) || !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) return Owned();
-  Owned token(PyWeakref_NewRef(object, nullptr));
-  if (!token) PyErr_Clear();
+      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) || PyType_Check(object)) {
+    token.constant = Owned(Py_NewRef(object));
+    return token;
+  }
+  const int dict = dict_path_[local];
+  if (dict < 0 || values[dict] == nullptr || python::is_tensor(object)) return token;
+  const auto [begin, end] = first_check_[local];
+  for (int i = begin; i < end; ++i)
+    if (checks[i].kind == Check::Kind::TypeIs) token.type = Py_TYPE(object);
   return token;
-}
-
-// A weak reference to an object that is gone gives None.
-static bool is_token_of(PyObject* token, PyObject* object) {
-  if (token == nullptr || object == nullptr) return false;
-  if (token == object) return true;
-  return object != Py_None && PyWeakref_CheckRefExact(token) &&
-         PyWeakref_GET_OBJECT(token) == object;
 }
 
 void GuardProgram::prepare() {
@@ -400,6 +401,7 @@ void GuardProgram::prepare() {
   witness_.is_set = false;
   root_.assign(count, -1);
   is_stable_.assign(count, false);
+  dict_path_.assign(count, -1);
   below_.assign(count, {});
   first_check_.assign(count, {0, 0});
   size_t next = 0;
@@ -418,6 +420,7 @@ void GuardProgram::prepare() {
       const bool is_kept = source.step == Step::InstanceDict || source.step == Step::Item ||
                            source.step == Step::Type;
       is_stable_[i] = is_stable_[source.parent] && is_kept;
+      if (source.step == Step::InstanceDict) dict_path_[source.parent] = id;
       if (!is_stable_[i]) unstable_.push_back(id);
       if (is_stable_[i] && root_[i] >= 0) below_[root_[i]].push_back(id);
     }
@@ -480,7 +483,7 @@ void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
   witness.values = values;
   witness.parts.clear();
   witness.tokens.clear();
-  for (const int local : locals_) witness.tokens.push_back(token_of(values[local]));
+  for (const int local : locals_) witness.tokens.push_back(token_of(local, values));
   std::vector<std::pair<PyTypeObject*, int>> classes;  // with the slot below which they are checked
   for (size_t i = 0; i < sources.size(); ++i) {
     PyObject* value = values[i];
@@ -502,14 +505,18 @@ void GuardProgram::set_witness(const std::vector<PyObject*>& values) const {
         part.tensors.emplace_back(value, tensors[check.number]);
         continue;
       }
+      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
       // A class is looked at once; that objects have it is a check of its own.
       if (check.kind == Check::Kind::TypeVersion) {
         const std::pair one(class_of(value), root_[i]);
         if (std::find(classes.begin(), classes.end(), one) != classes.end()) continue;
         classes.push_back(one);
       }
-      if (!is_pair(check) && !is_decided_by_dicts(check.kind, value)) part.checks.push_back(c);
-      if (check.kind == Check::Kind::PlainCall) tables_of_plain_call(value, part.empty);
+      if (is_pair(check) || is_decided_by_dicts(check.kind, value)) continue;
+      if (check.kind == Check::Kind::TypeIs)
+        part.classes.emplace_back(value, reinterpret_cast<PyTypeObject*>(check.object));
+      else
+        part.checks.push_back(c);
     }
   }
   for (Witness::Part& part : witness.parts) {
@@ -523,6 +530,9 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
                                 std::vector<Owned>& held) const {
   const Witness& witness = witness_;
   values = witness.values;
+  // What is looked at next is on its way while the present one is: of a large model nothing of it
+  // is near.
+  constexpr size_t kAhead = 16;
   // Slots that hold other objects now.
   constexpr size_t kMost = 16;
   int changed[kMost];
@@ -531,7 +541,7 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     const int local = locals_[i];
     PyObject* now = frames[sources[local].frame][sources[local].index];
     if (now == nullptr && witness.values[local] == nullptr) continue;
-    if (is_token_of(witness.tokens[i].get(), now)) continue;
+    if (now != nullptr && witness.tokens[i].is_of(now, witness.values[local])) continue;
     if (num_changed == kMost) return false;
     changed[num_changed++] = local;
     values[local] = now;
@@ -541,17 +551,25 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
   };
   for (const Witness::Part& part : witness.parts) {
     if (is_changed(part)) continue;
-    for (const Witness::Mark& mark : part.marks) {
+    for (size_t i = 0; i < part.marks.size(); ++i) {
+      if (i + kAhead < part.marks.size()) __builtin_prefetch(part.marks[i + kAhead].dict.dict());
+      const Witness::Mark& mark = part.marks[i];
       if (mark.place != nullptr && *mark.place != mark.dict.dict()) return false;
       if (!mark.dict.is_unchanged()) return false;
     }
   }
   for (const Witness::Part& part : witness.parts) {
     if (is_changed(part)) continue;
-    for (PyObject* table : part.empty)
-      if (PyDict_GET_SIZE(table) != 0) return false;
-    for (const FlatTensor& tensor : part.tensors)
-      if (!tensor.fits()) return false;
+    for (const auto& [object, type] : part.classes)
+      if (Py_TYPE(object) != type) return false;
+    for (size_t i = 0; i < part.empty.size(); ++i) {
+      if (i + kAhead < part.empty.size()) __builtin_prefetch(part.empty[i + kAhead]);
+      if (PyDict_GET_SIZE(part.empty[i]) != 0) return false;
+    }
+    for (size_t i = 0; i < part.tensors.size(); ++i) {
+      if (i + kAhead < part.tensors.size()) part.tensors[i + kAhead].prefetch();
+      if (!part.tensors[i].fits()) return false;
+    }
   }
   for (size_t i = 0; i < num_changed; ++i) {
     if (!check_source(changed[i], values)) return false;

@@ -44,6 +44,12 @@ struct alignas(64) FlatTensor {
 
   FlatTensor(PyObject* tensor, const TensorGuard& guard);
   bool fits() const;
+  void prefetch() const {
+    constexpr size_t kLine = 64;
+    __builtin_prefetch(object);
+    const auto* at = reinterpret_cast<const char*>(impl);
+    for (size_t i = 0; i < sizeof(TensorImpl); i += kLine) __builtin_prefetch(at + i);
+  }
   static bool describes(const TensorGuard& guard);
 };
 
@@ -76,7 +82,7 @@ struct Check {
 
 // Changes with every class that is registered with an abstract one.
 Owned abc_token();
-// Whether two constants have one class and one value; NaN is itself, and -0.0 is not 0.0.
+// Whether two constants have one class and one value; NaN is any NaN, and -0.0 is not 0.0.
 bool same_constant(PyObject* a, PyObject* b);
 
 class GuardProgram {
@@ -126,22 +132,34 @@ class GuardProgram {
     // What was found below one slot, or below kept objects.
     struct Part {
       int local = -1;
-      std::vector<Mark> marks;       // parents first
-      std::vector<PyObject*> empty;  // dicts without items
+      std::vector<Mark> marks;                                   // parents first
+      std::vector<PyObject*> empty;                              // dicts without items
+      std::vector<std::pair<PyObject*, PyTypeObject*>> classes;  // of objects
       std::vector<FlatTensor> tensors;
       std::vector<int> checks;  // others that no dict decides
     };
+    // What a slot held. Weak references would be seen by the program. A constant is kept; an
+    // instance is known by its address, its class and its dict, whose mark holds for no other dict:
+    // whatever has all of them is the same to every check. Other objects count as new ones at every
+    // run.
+    struct Token {
+      Owned constant;
+      PyTypeObject* type = nullptr;  // of an instance; kept by the guard on it
+      bool is_of(PyObject* now, PyObject* before) const {
+        if (constant) return constant.get() == now;
+        return type != nullptr && now == before && Py_TYPE(now) == type;
+      }
+    };
     bool is_set = false;
     std::vector<PyObject*> values;  // alive while the marks hold
-    // By slot, in the order of locals_: the object, or a weak reference to it; null where it is
-    // neither a constant nor has weak references, and counts as another one at every run.
-    std::vector<Owned> tokens;
+    std::vector<Token> tokens;      // by slot, in the order of locals_
     std::vector<Part> parts;
     Part& below(int local);
   };
   bool pass_witness(PyObject* const* const* frames, std::vector<PyObject*>& values,
                     std::vector<Owned>& held) const;
   void set_witness(const std::vector<PyObject*>& values) const;
+  Witness::Token token_of(int local, const std::vector<PyObject*>& values) const;
   bool check_numbers(const std::vector<PyObject*>& values, std::string* reason) const;
   bool follow_source(int id, PyObject* const* const* frames, std::vector<PyObject*>& values,
                      std::vector<Owned>& held) const;
@@ -150,6 +168,7 @@ class GuardProgram {
   std::vector<int64_t> ranks_;                    // by shaped path, where checks were taken away
   std::vector<int> root_;                         // by path: the slot where it begins, or -1
   std::vector<bool> is_stable_;                   // by path
+  std::vector<int> dict_path_;                    // by path: the one to its __dict__, or -1
   std::vector<int> locals_, unstable_;            // paths
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks

@@ -330,25 +330,6 @@ Flow Capture::dispatch(State& state) {
   return at.handler(state, at.argument);
 }
 
-// Powers of floats may be complex or too large, and divisors zero: that is guarded.
-void Capture::check_arithmetic(State& state, int operation) {
-  // The operations of BINARY_OP, the same in 3.11 to 3.13; in-place ones come behind the others.
-  constexpr int kFloorDivide = 2, kRemainder = 6, kPower = 8, kTrueDivide = 11, kCount = 13;
-  const int plain = operation % kCount;
-  PyObject*& right = state.peek(1);
-  PyObject*& left = state.peek(2);
-  const bool is_power = plain == kPower;
-  if (is_power && (python::is_symfloat(left) || python::is_symfloat(right))) {
-    for (PyObject** operand : {&left, &right}) {
-      if (python::is_symfloat(*operand)) Py_SETREF(*operand, need(PyNumber_Float(*operand)));
-      if (python::is_symint(*operand)) Py_SETREF(*operand, need(PyNumber_Index(*operand)));
-    }
-  }
-  const bool divides = plain == kTrueDivide || plain == kFloorDivide || plain == kRemainder;
-  if (divides && python::is_symbolic(right) && !recorder_.is_tensor_value(left))
-    need(PyObject_IsTrue(right));
-}
-
 Flow Capture::refuse(State& state, int) {
   throw Break{"instruction " + std::string(opcodes()[state.now->opcode].name)};
 }

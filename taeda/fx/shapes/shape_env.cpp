@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "taeda/fx/shapes/sym_expr_node.h"
@@ -237,7 +238,10 @@ ExprValue ShapeEnv::specialize(const Expr* e) {
     expect_true(pool_.make(ExprOp::Eq, e, pool_.constant(*seen)));
     return *seen;
   }
-  record(pool_.make(ExprOp::Eq, e, pool_.constant(e->value)));
+  // A NaN equals nothing.
+  const bool is_nan = e->kind == SymKind::Float && std::isnan(e->value.number);
+  record(is_nan ? pool_.make(ExprOp::Ne, e, e)
+                : pool_.make(ExprOp::Eq, e, pool_.constant(e->value)));
   return e->value;
 }
 

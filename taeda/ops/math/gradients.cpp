@@ -22,6 +22,11 @@ Scalar log_of(const Scalar& s, bool as_complex) {
   return Scalar(Complex<double>(l.real(), l.imag()));
 }
 
+// A number that is a symbol, of which nothing can be asked.
+Tensor tensor_of(const Scalar& s, DType dtype, Device device) {
+  return taeda::scalar_tensor(s, dtype, {}, device);
+}
+
 Tensor is_not_negative(const Tensor& exponent) {
   return (exponent.is_complex() ? taeda::real(exponent) : exponent).ge(Scalar(0));
 }
@@ -35,6 +40,8 @@ Tensor squared_distance(const Tensor& self, const Tensor& other) {
 }  // namespace
 
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
+  if (exponent.is_symbolic())
+    return pow_backward_self(grad, self, tensor_of(exponent, grad.dtype(), self.device()));
   if (exponent.equals(0)) return taeda::zeros_like(grad);
   return grad * (self.pow(minus_one(exponent)) * exponent).conj();
 }
@@ -54,6 +61,9 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
 
 Tensor pow_backward_base(const Tensor& grad, const Scalar& self, const Tensor& exponent,
                          const Tensor& result) {
+  if (self.is_symbolic())
+    return pow_backward_exponent(grad, tensor_of(self, result.dtype(), exponent.device()), exponent,
+                                 result);
   const Tensor slope = grad * (result * log_of(self, exponent.is_complex())).conj();
   return self.equals(0) ? where(is_not_negative(exponent), Scalar(0), slope) : slope;
 }

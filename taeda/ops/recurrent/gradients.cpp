@@ -41,6 +41,25 @@ CellGradients gru_cell_backward(const Tensor& grad_hy, const Tensor& input_gates
   return taeda::_thnn_fused_gru_cell_backward(grad_hy, workspace, input_bias.defined());
 }
 
+recurrent::LayerGradients recurrent_layer_backward(
+    const Tensor& grad_outputs, const Tensor& grad_cells, const Tensor& from_input,
+    const Tensor& hx, const Tensor& cx, const Tensor& w_hh, const Tensor& b_hh, const Tensor& w_hr,
+    const Tensor& outputs, const Tensor& cells, const Tensor& workspace, std::string_view cell,
+    bool is_reversed, bool is_recorded) {
+  if (!grad_outputs.defined() && !grad_cells.defined()) return {};
+  if (!is_recorded)
+    return taeda::_recurrent_layer_backward(grad_outputs, grad_cells, hx, cx, w_hh, w_hr, outputs,
+                                            cells, workspace, cell, is_reversed, b_hh.defined());
+  const recurrent::LayerPass pass{from_input,  hx,
+                                  cx,          w_hh,
+                                  b_hh,        w_hr,
+                                  outputs,     cells,
+                                  workspace,   recurrent::cell_of(cell),
+                                  is_reversed, b_hh.defined(),
+                                  true};
+  return pass.gradients(grad_outputs, grad_cells);
+}
+
 std::tuple<Tensor, Tensor> lstm_cell_forward(
     const Tensor& input_gates, const Tensor& input_gates_tangent, const Tensor& hidden_gates,
     const Tensor& hidden_gates_tangent, const Tensor& cx, const Tensor& cx_tangent,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "taeda/dispatch/levels.h"
 #include "taeda/ops/dropout/functions.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/recurrent/cells.h"
@@ -56,19 +57,46 @@ State relu_step(const Tensor& from_input, const State& state, const CellParams& 
   return {from_input.add(from_hidden(state, params)).relu(), Tensor()};
 }
 
+struct CellKind {
+  const char* name;  // of _recurrent_layer
+  Step step;
+};
+
 struct LayerResult {
   Tensor outputs;
   State last;
 };
 
+// Whether a layer is one operator (Note [Whole layers]), which has no rule for tangents and batches
+// of transforms and takes one dtype.
+bool is_whole(const Tensor& from_input, const State& state) {
+  if (!from_input.sym_size(0).is_symbolic() || is_complex(from_input.dtype())) return false;
+  for (const Tensor* t : {&state.hidden, &state.cell})
+    if (t->defined() && t->dtype() != from_input.dtype()) return false;
+  return dispatch::num_levels() == 0;
+}
+
+LayerResult run_whole(const char* cell, const Tensor& from_input, const State& state,
+                      const CellParams& params, bool is_reversed) {
+  const auto [outputs, cells, workspace] =
+      taeda::_recurrent_layer(from_input, state.hidden, state.cell, params.w_hh, params.b_hh,
+                              params.w_hr, cell, is_reversed);
+  const int64_t last = is_reversed ? 0 : -1;
+  return {outputs,
+          {outputs.select(0, last), state.cell.defined() ? cells.select(0, last) : Tensor()}};
+}
+
 // A layer in one direction over a padded sequence, (steps, batch, features).
-LayerResult run_steps(Step step, const Tensor& input, State state, const CellParams& params,
-                      bool is_reversed) {
-  std::vector<Tensor> steps = taeda::linear(input, params.w_ih, params.b_ih).unbind(0), outputs;
+LayerResult run_steps(const CellKind& kind, const Tensor& input, State state,
+                      const CellParams& params, bool is_reversed) {
+  const Tensor from_input = taeda::linear(input, params.w_ih, params.b_ih);
+  if (is_whole(from_input, state))
+    return run_whole(kind.name, from_input, state, params, is_reversed);
+  std::vector<Tensor> steps = from_input.unbind(0), outputs;
   TAEDA_CHECK(!steps.empty(), "Expected sequence length to be larger than 0 in RNN");
   if (is_reversed) std::reverse(steps.begin(), steps.end());
-  for (const Tensor& from_input : steps) {
-    state = step(from_input, state, params);
+  for (const Tensor& from_step : steps) {
+    state = kind.step(from_step, state, params);
     outputs.push_back(state.hidden);
   }
   if (is_reversed) std::reverse(outputs.begin(), outputs.end());
@@ -125,7 +153,7 @@ std::vector<CellParams> gather_params(TensorList params, bool has_biases, bool h
 }
 
 struct Stack {
-  Step step;
+  CellKind kind;
   std::vector<CellParams> params;
   int64_t num_layers;
   double dropout;
@@ -170,7 +198,7 @@ LayerResult run_padded_stack(const Stack& s, const Tensor& input, const State& g
                              bool batch_first) {
   const RunLayer run = [&](const Tensor& x, const State& state, const CellParams& params,
                            bool is_reversed) {
-    return run_steps(s.step, x, state, params, is_reversed);
+    return run_steps(s.kind, x, state, params, is_reversed);
   };
   LayerResult made = run_stack(s, batch_first ? input.transpose(0, 1) : input, given, run);
   if (batch_first) made.outputs = made.outputs.transpose(0, 1);
@@ -184,7 +212,7 @@ LayerResult run_packed_stack(const Stack& s, const Tensor& data, const Tensor& b
   return run_stack(
       s, data, given,
       [&](const Tensor& x, const State& state, const CellParams& params, bool is_reversed) {
-        return run_packed(s.step, x, sizes, state, params, is_reversed);
+        return run_packed(s.kind.step, x, sizes, state, params, is_reversed);
       });
 }
 
@@ -193,9 +221,12 @@ Stack lstm_stack(TensorList hx, TensorList params, bool has_biases, int64_t num_
                  double dropout, bool train, bool bidirectional) {
   TAEDA_CHECK(hx.size() == 2, "lstm expects two hidden states");
   const bool has_projections = hx[0].sym_size(2) != hx[1].sym_size(2);
-  return {&lstm_step, gather_params(params, has_biases, has_projections),
-          num_layers, dropout,
-          train,      bidirectional};
+  return {{"lstm", &lstm_step},
+          gather_params(params, has_biases, has_projections),
+          num_layers,
+          dropout,
+          train,
+          bidirectional};
 }
 
 // Autocast casts what the steps take, so that dtypes may differ under it.
@@ -239,18 +270,18 @@ std::tuple<Tensor, Tensor, Tensor> lstm_data(const Tensor& data, const Tensor& b
       const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,              \
       int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) { \
     check_places(input, params, Span<Tensor>(&hx, 1));                                        \
-    const Stack s{&step,      gather_params(params, has_biases, false),                       \
-                  num_layers, dropout,                                                        \
-                  train,      bidirectional};                                                 \
+    const Stack s{{#name, &step}, gather_params(params, has_biases, false),                   \
+                  num_layers,     dropout,                                                    \
+                  train,          bidirectional};                                             \
     const LayerResult made = run_padded_stack(s, input, {hx, Tensor()}, batch_first);         \
     return {made.outputs, made.last.hidden};                                                  \
   }                                                                                           \
   std::tuple<Tensor, Tensor> name##_data(                                                     \
       const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params,     \
       bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {  \
-    const Stack s{&step,      gather_params(params, has_biases, false),                       \
-                  num_layers, dropout,                                                        \
-                  train,      bidirectional};                                                 \
+    const Stack s{{#name, &step}, gather_params(params, has_biases, false),                   \
+                  num_layers,     dropout,                                                    \
+                  train,          bidirectional};                                             \
     const LayerResult made = run_packed_stack(s, data, batch_sizes, {hx, Tensor()});          \
     return {made.outputs, made.last.hidden};                                                  \
   }

@@ -12,10 +12,14 @@ std::vector<int64_t> lengths_of(const Tensor& lengths) {
   TAEDA_CHECK(lengths.dim() == 1 && lengths.dtype() == DType::Int64,
               "'lengths' argument should be a 1D CPU int64 tensor, but got ", lengths.dim(), "D ",
               lengths.device(), " ", lengths.dtype(), " tensor");
-  // By item, which refuses numbers that are not there: of fake tensors, and inside transforms.
   std::vector<int64_t> values;
-  for (int64_t i = 0; i < lengths.sym_size(0).expect_int(); ++i)
-    values.push_back(lengths.select(0, i).item().to_int());
+  if (lengths.sym_size(0) == SymInt(0)) return values;
+  // By item, which refuses numbers that are not there: of fake tensors, and inside transforms. How
+  // many there are is asked behind the first, so that a trace which ends here knows no length.
+  const auto at = [&](int64_t i) { return lengths.select(0, i).item().to_int(); };
+  values.push_back(at(0));
+  const int64_t count = lengths.sym_size(0).expect_int();
+  for (int64_t i = 1; i < count; ++i) values.push_back(at(i));
   return values;
 }
 

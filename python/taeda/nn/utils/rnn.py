@@ -159,16 +159,16 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
     """(padded sequences, lengths) of packed ones."""
-    length = sequence.batch_sizes.size(0)
     if total_length is not None:
+        length = sequence.batch_sizes.size(0)
         if total_length < length:
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in "
                 f"input, but got total_length={total_length} and max sequence length being {length}"
             )
-        length = total_length
+    # 0 stands for the longest sequence.
     padded, lengths = _operators._pad_packed_sequence(
-        sequence.data, sequence.batch_sizes, batch_first, padding_value, length
+        sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or 0
     )
     order = sequence.unsorted_indices
     if order is None:
