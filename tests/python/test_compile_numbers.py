@@ -144,34 +144,3 @@ def test_powers_that_are_no_floats():
     for f, g in ((2.0, 0.5), (3.0, 1.5), (-2.0, 0.5), (0.0, 1.5), (0.0, -1.5), (1e200, 2.5)):
         got, expected = compiled(t.ones(1), f, g)[1], program(t.ones(1), f, g)[1]
         assert got == expected and type(got) is type(expected)
-
-
-INTEGERS = {
-    "two_to_the_power": lambda n: 2**n,
-    "shifted": lambda n: 1 << n,
-    "own_shift": lambda n: n << n,
-    "cube": lambda n: n * n * n,
-    "cubed": lambda n: n**3,
-    "own_power": lambda n: n**n,
-    "product": lambda n: n * (1 << 40) * n,
-    "large": lambda n: n * (1 << 70),
-}
-
-
-@pytest.mark.parametrize("name", INTEGERS)
-def test_integers_are_as_large_as_in_python(name):
-    def program(x, n):
-        try:
-            return x + 1, INTEGERS[name](n)
-        except (OverflowError, ValueError) as error:
-            return x + 1, type(error)
-
-    counters.clear()
-    compiled = t.compile(program, backend="eager")
-    for n in (2, 3, 5, 7, 11, 13, -1, 62, 63, 64, 70, 2**20, 2**21 + 1, 2**31 - 1):
-        if n > 100 and name not in ("cube", "cubed", "product", "large"):
-            continue
-        got, expected = compiled(t.ones(1), n)[1], program(t.ones(1), n)[1]
-        assert got == expected and type(got) is type(expected), n
-        if n == 13 and name not in ("own_power", "large"):
-            assert counters["stats"]["unique_graphs"] == 2
