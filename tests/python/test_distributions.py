@@ -294,3 +294,13 @@ def test_a_policy_of_two_dimensions():
     assert (made.batch_shape, made.event_shape) == ((3,), (2,))
     assert made.log_prob(t.zeros(3, 2)).tolist() == pytest.approx([-math.log(2 * math.pi)] * 3)
     assert D.kl_divergence(made, made).tolist() == [0] * 3
+
+
+def test_semidefinite_matrices():
+    constraint = D.constraints.positive_semidefinite
+    v = t.tensor([[1.0], [2.0], [-3.0]])
+    cases = t.stack(
+        [v @ v.T, t.zeros(3, 3), t.eye(3), -t.eye(3), t.diag(t.tensor([1.0, 0, -0.01]))]
+    )
+    assert constraint.check(cases).tolist() == [True, True, True, False, False]
+    assert not constraint.check(t.tensor([[1.0, 2.0], [0.0, 1.0]]))
