@@ -1,5 +1,7 @@
 """Links the package's Python files into the build folder, beside the built libraries."""
 
+import compileall
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -39,6 +41,18 @@ def link_package(sources: list[Path], package: Path) -> None:
         link.symlink_to(target)
 
 
+def compile_package(sources: list[Path], package: Path) -> None:
+    """Writes the bytecode of files that changed, as an installer does.
+
+    Python writes it by itself when a module is imported, except where the environment or a folder
+    that cannot be written forbids it; without it, starting takes three times as long.
+    """
+    for folder in [package, *filter(Path.is_dir, sources)]:
+        if os.access(folder, os.W_OK):
+            compileall.compile_dir(folder, quiet=2)
+
+
 if __name__ == "__main__":
     *folders, destination = (Path(argument).resolve() for argument in sys.argv[1:])
     link_package(folders, destination)
+    compile_package(folders, destination)

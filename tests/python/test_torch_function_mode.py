@@ -157,12 +157,13 @@ class TestModes:
         def work():
             seen.append(overrides._get_current_function_mode())
             t.zeros(2)
+            seen.extend(PLAIN[:1].tolist() + [overrides.has_torch_function_unary(PLAIN)])
 
         with Log() as mode:
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
-        assert seen == [None] and t.zeros not in mode.calls
+        assert seen == [None, PLAIN[0].item(), False] and t.zeros not in mode.calls
 
     def test_base_mode_changes_nothing(self):
         with overrides.BaseTorchFunctionMode():

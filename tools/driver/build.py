@@ -14,7 +14,7 @@ from pathlib import Path
 from driver.process import BUILD, ROOT, VENV_PYTHON, UsageError, check_call, say, timed, tool
 
 sys.path.insert(0, str(ROOT / "tools"))
-from link_package import link_package
+from link_package import compile_package, link_package
 
 
 # The targets that `import taeda` needs.
@@ -81,6 +81,7 @@ class Build:
         """Brings Python files that were added since the last build into the package."""
         sources = [ROOT / "python" / "taeda", self.folder / "gen" / "python" / "taeda"]
         link_package(sources, self.package_path / "taeda")
+        compile_package(sources, self.package_path / "taeda")
 
     def python_env(self) -> dict[str, str]:
         """The environment variables under which `import taeda` finds this build."""

@@ -31,7 +31,7 @@ inline bool overrides(PyObject* o) { return !is_exact_tensor(o) && class_overrid
 // The two reasons together, for calls whose only interesting arguments are these.
 inline bool is_overridden(PyObject* o) {
   return __builtin_expect(num_function_modes || !is_exact_tensor(o), 0) &&
-         (class_overrides(o) || is_function_mode_active());
+         (overrides(o) || is_function_mode_active());
 }
 bool is_overridden(PyObject* a, PyObject* b);
 

@@ -4,7 +4,6 @@ A program may register its own, or pass a function.
 """
 
 import functools
-import importlib.metadata
 
 __all__ = [
     "aot_autograd",
@@ -61,6 +60,8 @@ def get_default_backend():
 
 
 def _entry_points():
+    import importlib.metadata  # it takes longer than compiling a small function
+
     groups = [importlib.metadata.entry_points(group=group) for group in _GROUPS]
     return {point.name: point for points in groups for point in points}
 

@@ -15,7 +15,7 @@ using kernel::Vec;
 
 // The gradient that a step goes by: unscaled, with its sign and the decay of weights.
 template <class V>
-V gradient(V& grad, V& param, const StepNumbers& c) {
+TD_FN V gradient(V& grad, V& param, const StepNumbers& c) {
   if (c.has_grad_scale) grad = Div::apply<V>(grad, V(c.grad_scale));
   V g = c.is_maximized ? -grad : grad;
   if (c.decay_form == Decay::OfGradient) g = Add::apply<V>(g, param, Uniform<V>(V(c.decay)));
@@ -28,7 +28,7 @@ struct Adam {
 
   // Parameter, gradient, mean, mean of squares, its running maximum.
   template <class V>
-  static void apply(V* x, const StepNumbers& c) {
+  TD_FN static void apply(V* x, const StepNumbers& c) {
     const V g = gradient(x[1], x[0], c);
     x[2] = Lerp::apply<V>(x[2], g, Uniform<V>(V(1 - c.beta1)));
     x[3] = Addcmul::apply<V>(Mul::apply<V>(x[3], V(c.beta2)), g, g, Uniform<V>(V(1 - c.beta2)));
@@ -44,7 +44,7 @@ struct Sgd {
 
   // Parameter, gradient, momentum.
   template <class V>
-  static void apply(V* x, const StepNumbers& c) {
+  TD_FN static void apply(V* x, const StepNumbers& c) {
     V g = gradient(x[1], x[0], c);
     if (c.has_state) {
       const V grown = Mul::apply<V>(x[2], V(c.momentum));
@@ -60,7 +60,7 @@ struct Adagrad {
 
   // Parameter, gradient, sum of squares.
   template <class V>
-  static void apply(V* x, const StepNumbers& c) {
+  TD_FN static void apply(V* x, const StepNumbers& c) {
     const V g = gradient(x[1], x[0], c);
     x[2] = Addcmul::apply<V>(x[2], g, g, Uniform<V>(V(1.0)));
     x[0] = Addcdiv::apply<V>(x[0], g, Sqrt::apply<V>(x[2]) + V(c.eps), Uniform<V>(V(c.size)));
@@ -70,12 +70,13 @@ struct Adagrad {
 template <class Step, class T, int kUsed>
 void run_operands(char* const* operands, int64_t n, const StepNumbers& given) {
   using V = Vec<T>;
-  const StepNumbers c = given;  // a copy that no store may change
+  StepNumbers c = given;  // a copy that no store may change
+  c.has_state = kUsed > Step::kOperands;
   T* at[kUsed];
   for (int k = 0; k < kUsed; ++k) at[k] = reinterpret_cast<T*>(operands[k]);
-  V x[kMaxStepOperands];
   int64_t i = 0;
   for (; i + V::kWidth <= n; i += V::kWidth) {
+    V x[kMaxStepOperands];
 #pragma GCC unroll 5
     for (int k = 0; k < kUsed; ++k) x[k] = V::load(at[k] + i);
     Step::template apply<V>(x, c);
@@ -84,6 +85,7 @@ void run_operands(char* const* operands, int64_t n, const StepNumbers& given) {
       if (k != 1 || c.has_grad_scale) x[k].store(at[k] + i);
   }
   if (i == n) return;
+  V x[kMaxStepOperands];
   for (int k = 0; k < kUsed; ++k) x[k] = V::load_tail(at[k] + i, n - i);
   Step::template apply<V>(x, c);
   for (int k = 0; k < kUsed; ++k)
