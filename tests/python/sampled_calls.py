@@ -26,6 +26,7 @@ REFUSES_HALVES |= {"qr", "linalg_qr", "linalg_solve_triangular", "linalg_lu_fact
 REFUSES_HALVES |= {"linalg_lu_factor_ex", "linalg_lu_solve", "_linalg_solve_ex"}
 REFUSES_HALVES |= {"linalg_solve_ex", "linalg_solve", "_linalg_det", "linalg_det", "det"}
 REFUSES_HALVES |= {"linalg_inv_ex", "linalg_inv", "inverse"}
+REFUSES_HALVES |= {"_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "binomial"}
 REFUSES_HALVES |= {"linalg_cholesky_ex", "linalg_cholesky", "cholesky", "cholesky_solve"}
 REFUSES_HALVES |= {"cholesky_inverse", "triangular_solve", "linalg_slogdet", "slogdet", "logdet"}
 FAMILIES_WITHOUT_HALVES = ("bessel", "error_functions", "polynomials")
