@@ -70,8 +70,8 @@ def main():
     options = parser.parse_args()
     names = ["taeda"] + (["torch"] if importlib.util.find_spec("torch") else [])
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        piece = bytes(options.megabytes * 10**6 // options.tensors)
-        pieces = [piece] * options.tensors
+        size = options.megabytes * 10**6 // options.tensors
+        pieces = [bytes([i % 256]) * size for i in range(options.tensors)]
         path = os.path.join(folder, "plain")
         written = best(options.rounds, lambda: plain_write(path, pieces))
         os.unlink(path)

@@ -27,6 +27,7 @@
 #include "taeda/ops/indexing/tensor_index.h"
 #include "taeda/ops/member_functions.h"
 #include "taeda/ops/print.h"
+#include "taeda/ops/short_names.h"
 
 namespace taeda {
 

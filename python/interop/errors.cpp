@@ -88,7 +88,7 @@ void translate_exception() {
     e.restore();
   } catch (const Error& e) {
     if (set_symbolic_error(e) || set_linalg_error(e)) return;
-    set_error(exception_type(e.kind()), e.what());
+    set_error(exception_type(e.kind()), e.message());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

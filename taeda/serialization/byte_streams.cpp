@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "taeda/base/error.h"
+#include "taeda/serialization/partial_file.h"
 
 namespace taeda::serialization {
 namespace {
@@ -64,7 +64,9 @@ class FileSink final : public Sink {
  public:
   // `permissions` are those of the file that is replaced; 0 for none.
   FileSink(const std::string& path, mode_t permissions) : path_(path) {
-    open_temporary();
+    PartialFile partial = open_partial_file(path);
+    file_ = partial.file;
+    temporary_ = std::move(partial.name);
     if (permissions != 0 && ::fchmod(file_, permissions) != 0)
       fail_and_remove("set the permissions of");
   }
@@ -86,24 +88,12 @@ class FileSink final : public Sink {
       if (end < 0 || ::ftruncate(file_, end) != 0) fail_and_remove("write");
     }
     if (::fsync(file_) != 0) fail_and_remove("write");
-    const int file = std::exchange(file_, -1);
-    if (::close(file) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      const int reason = errno;
-      ::unlink(temporary_.c_str());
-      errno = reason;
-      fail_system("write", path_);
-    }
+    // Renamed while it is locked: an unlocked one could be taken for one that was left.
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_and_remove("write");
+    if (::close(std::exchange(file_, -1)) != 0) fail_system("write", path_);
   }
 
  private:
-  void open_temporary() {
-    static std::atomic<unsigned> count{0};
-    do {
-      temporary_ = str(path_, ".partial-", ::getpid(), "-", count++);
-      file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (file_ < 0 && errno == EEXIST);
-    if (file_ < 0) fail_system("write", path_);
-  }
   [[noreturn]] void fail_and_remove(const char* what) {
     const int reason = errno;
     discard();
@@ -112,9 +102,8 @@ class FileSink final : public Sink {
   }
   void discard() {
     if (file_ < 0) return;
-    ::close(file_);
     ::unlink(temporary_.c_str());
-    file_ = -1;
+    ::close(std::exchange(file_, -1));
   }
 
   std::string path_, temporary_;
@@ -148,14 +137,15 @@ class FileSource final : public Source {
 
   void read(uint64_t offset, void* into, size_t size) override {
     TAEDA_CHECK(offset <= size_ && size <= size_ - offset, path_, " is truncated: ", size,
-                " bytes at ", offset, " lie beyond its end at ", size_);
+                " bytes at byte ", offset, " lie beyond its end at ", size_);
     char* p = static_cast<char*>(into);
     while (size > 0) {
       const ssize_t n =
           ::pread(file_, p, size < kLargestStep ? size : kLargestStep, static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail_system("read", path_);
-      TAEDA_CHECK(n > 0, path_, " is truncated: it became shorter while it was read");
+      TAEDA_CHECK(n > 0, path_, " is truncated: it became shorter while byte ", offset,
+                  " was read");
       p += n;
       offset += static_cast<uint64_t>(n);
       size -= static_cast<size_t>(n);
@@ -187,7 +177,7 @@ class MemorySource final : public Source {
   const std::string& name() const override { return name_; }
   void read(uint64_t offset, void* into, size_t size) override {
     TAEDA_CHECK(offset <= bytes_.size() && size <= bytes_.size() - offset, name_,
-                " is truncated: ", size, " bytes at ", offset, " lie beyond its end at ",
+                " is truncated: ", size, " bytes at byte ", offset, " lie beyond its end at ",
                 bytes_.size());
     if (size > 0) std::memcpy(into, bytes_.data() + offset, size);
   }

@@ -61,7 +61,8 @@ class ArchiveReader {
 
   PickleValue run() {
     const std::string pickle = archive_.read_bytes(kPickleEntry);
-    ByteReader bytes{std::string_view(pickle)};
+    const auto [name, start] = archive_.place(archive_.get(kPickleEntry));
+    ByteReader bytes(pickle, name, start);
     ValueModel model([this](const StorageRecord& record) { return find(record); });
     return model.value_of(Unpickler<ValueModel>(bytes, model).load());
   }
@@ -76,7 +77,8 @@ class ArchiveReader {
     const ZipEntry& entry = archive_.get(storage_entry(record.key));
     const uint64_t nbytes = byte_size(record, entry.size, archive_.name());
     TAEDA_CHECK(nbytes == entry.size, "record size (", entry.size,
-                " bytes) does not match expected size (", nbytes, " bytes): ", entry.name);
+                " bytes) does not match expected size (", nbytes, " bytes): ", entry.name,
+                " at byte ", entry.data, " of ", archive_.name());
     if (mapped_ && !entry.is_deflated && !is_swapped_)
       return storage_window(mapped_, entry.data, entry.size);
     const Storage storage = cpu_storage(nbytes);
@@ -95,13 +97,14 @@ class ArchiveReader {
 // A source's bytes in order.
 class SourceReader final : public ByteReader {
  public:
-  explicit SourceReader(Source& source) : source_(source) {}
+  explicit SourceReader(Source& source) : ByteReader(source.name()), source_(source) {}
   void read(void* into, size_t size) {
     const size_t kept = std::min(unread().size(), size);
     const std::string_view first = take(kept);
     std::copy(first.begin(), first.end(), static_cast<char*>(into));
     source_.read(next_, static_cast<char*>(into) + kept, size - kept);
     next_ += size - kept;
+    skip(size - kept);
   }
 
  private:
@@ -130,17 +133,19 @@ class StreamReader {
         [](const StorageRecord&) -> Storage { throw PickleError("a storage in a header"); });
     const PickleValue magic = load(headers);
     TAEDA_CHECK(magic.is(PickleKind::LongInt) && magic_of(magic) == kStreamMagic,
-                "Invalid magic number; corrupt file? (", source_->name(), ")");
+                "Invalid magic number; corrupt file? (before ", bytes_.place(), ")");
     const PickleValue version = load(headers);
     TAEDA_CHECK(version.is(PickleKind::Int) && version.to_int() == kStreamVersion,
-                "Invalid protocol version: expected ", kStreamVersion, " in ", source_->name());
+                "Invalid protocol version: expected ", kStreamVersion, " before ", bytes_.place());
     load(headers);
     ValueModel model([this](const StorageRecord& record) { return find(record); });
     const PickleValue result = load(model);
     const PickleValue keys = load(headers);
-    for (size_t i = 0; i < keys.size(); ++i) fill(keys.at(i).to_text());
+    TAEDA_CHECK(keys.is(PickleKind::List), "the keys of the storages are ",
+                pickle_kind_name(keys.kind()), ", expected a list, before ", bytes_.place());
+    for (size_t i = 0; i < keys.size(); ++i) fill(keys.at(i));
     TAEDA_CHECK(filled_ == storages_.size(), source_->name(), " has ", storages_.size(),
-                " storages and the bytes of ", filled_);
+                " storages and the bytes of ", filled_, " before ", bytes_.place());
     return result;
   }
 
@@ -169,15 +174,18 @@ class StreamReader {
     storages_.emplace(record.key, Waiting{storage, record.numel});
     return storage;
   }
-  void fill(const std::string& key) {
+  void fill(const PickleValue& value) {
+    TAEDA_CHECK(value.is(PickleKind::Text), "the key of a storage is ",
+                pickle_kind_name(value.kind()), ", expected a text, before ", bytes_.place());
+    const std::string& key = value.to_text();
     const auto found = storages_.find(key);
     TAEDA_CHECK(found != storages_.end() && !found->second.is_filled, "the storage ", key, " in ",
-                source_->name(), " is not expected");
+                source_->name(), " is not expected before ", bytes_.place());
     Waiting& waiting = found->second;
     uint64_t numel = 0;
     bytes_.read(&numel, sizeof numel);
     TAEDA_CHECK(numel == waiting.numel, "the storage ", key, " in ", source_->name(), " has ",
-                numel, " elements, expected ", waiting.numel);
+                numel, " elements, expected ", waiting.numel, ", before ", bytes_.place());
     bytes_.read(waiting.storage->data(), waiting.storage->nbytes());
     waiting.is_filled = true;
     ++filled_;

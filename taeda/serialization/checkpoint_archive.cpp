@@ -105,34 +105,39 @@ void CheckpointWriter::finish() {
 
 CheckpointReader::CheckpointReader(std::unique_ptr<Source> source)
     : zip_(open_zip(std::move(source))) {
-  TAEDA_CHECK(!zip_.entries().empty(), "archive does not contain any files");
+  TAEDA_CHECK(!zip_.entries().empty(), "archive does not contain any files: the directory of ",
+              zip_.name(), " is empty at byte 0");
   const std::string& first = zip_.entries()[0].name;
   const size_t slash = first.find('/');
-  TAEDA_CHECK(slash != std::string::npos, "file in archive is not in a subdirectory: ", first);
+  TAEDA_CHECK(slash != std::string::npos, "file in archive is not in a subdirectory: ", first,
+              " (at byte ", zip_.entries()[0].header, " of ", zip_.name(), ")");
   folder_ = first.substr(0, slash);
   check_version();
 }
 
 void CheckpointReader::check_version() {
-  std::string text = read_bytes(has(kNewVersionEntry) ? kNewVersionEntry : kVersionEntry);
+  const ZipEntry& entry = get(has(kNewVersionEntry) ? kNewVersionEntry : kVersionEntry);
+  std::string text = zip_.read_bytes(entry.name);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   uint64_t version = 0;
   const char* last = text.data() + text.size();
   const auto r = std::from_chars(text.data(), last, version);
   TAEDA_CHECK(r.ec == std::errc() && r.ptr == last, "Couldn't parse the version ", text,
-              " as Long Long.");
+              " as Long Long. (at byte ", entry.data, " of ", zip_.name(), ")");
   TAEDA_CHECK(version >= kOldestVersion && version <= kNewestVersion,
               "Attempted to read a PyTorch file with version ", version, ", but the ",
               version < kOldestVersion ? "minimum" : "maximum",
               " supported version for reading is ",
-              version < kOldestVersion ? kOldestVersion : kNewestVersion);
+              version < kOldestVersion ? kOldestVersion : kNewestVersion, " (at byte ", entry.data,
+              " of ", zip_.name(), ")");
 }
 
 const ZipEntry& CheckpointReader::get(std::string_view name) const {
   const ZipEntry* entry = zip_.find(full(name));
   if (!entry)
     fail(ErrorKind::Runtime, "PytorchStreamReader failed locating file ", name,
-         ": file not found in ", zip_.name());
+         ": file not found in ", zip_.name(), ", whose last entry is at byte ",
+         zip_.entries().back().header);
   return *entry;
 }
 
@@ -141,11 +146,16 @@ std::string CheckpointReader::read_bytes(std::string_view name) {
   return zip_.read_bytes(full(name));
 }
 
+std::pair<std::string, uint64_t> CheckpointReader::place(const ZipEntry& entry) const {
+  if (entry.is_deflated) return {str("the inflated ", entry.name, " in ", name()), 0};
+  return {name(), entry.data};
+}
+
 std::vector<std::string> CheckpointReader::names() const {
   std::vector<std::string> out;
   for (const ZipEntry& e : zip_.entries()) {
     TAEDA_CHECK(e.name.starts_with(folder_ + "/"), "file in archive is not in a subdirectory ",
-                folder_, "/: ", e.name);
+                folder_, "/: ", e.name, " (at byte ", e.header, " of ", zip_.name(), ")");
     out.push_back(e.name.substr(folder_.size() + 1));
   }
   return out;
@@ -154,7 +164,8 @@ std::vector<std::string> CheckpointReader::names() const {
 bool CheckpointReader::is_big_endian() {
   if (!has(kByteOrder)) return false;
   const std::string order = read_bytes(kByteOrder);
-  TAEDA_CHECK_VALUE(order == "little" || order == "big", "Unknown endianness type: ", order);
+  TAEDA_CHECK_VALUE(order == "little" || order == "big", "Unknown endianness type: ", order,
+                    " (at byte ", get(kByteOrder).data, " of ", zip_.name(), ")");
   return order == "big";
 }
 

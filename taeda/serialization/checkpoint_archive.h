@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "taeda/serialization/zip.h"
@@ -60,6 +61,8 @@ class TAEDA_API CheckpointReader {
   std::vector<std::string> names() const;
   const std::string& folder() const { return folder_; }
   const std::string& name() const { return zip_.name(); }
+  // For messages about an entry's contents: of what they are bytes, and which is their first.
+  std::pair<std::string, uint64_t> place(const ZipEntry& entry) const;
   // An archive of TorchScript, not of torch.save.
   bool is_script() const { return has("constants.pkl"); }
   // Whether its numbers are big-endian; false where it does not say. ValueError for another word.

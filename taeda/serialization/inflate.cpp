@@ -42,7 +42,7 @@ uInt step(size_t left) {
 
 }  // namespace
 
-void inflate(const void* data, size_t data_size, void* into, size_t size) {
+std::optional<size_t> inflate(const void* data, size_t data_size, void* into, size_t size) {
   const Zlib& z = zlib();
   z_stream stream{};
   constexpr int kRaw = -15;  // no header, the largest window
@@ -61,8 +61,8 @@ void inflate(const void* data, size_t data_size, void* into, size_t size) {
     if (status == Z_OK && in == stream.avail_in && out == stream.avail_out) break;
   }
   z.end(&stream);
-  TAEDA_CHECK(status == Z_STREAM_END && in_left == 0 && out_left == 0,
-              "deflated data is damaged or not of the declared size of ", size, " bytes");
+  if (status == Z_STREAM_END && in_left == 0 && out_left == 0) return std::nullopt;
+  return data_size - in_left;
 }
 
 }  // namespace taeda::serialization
@@ -71,7 +71,7 @@ void inflate(const void* data, size_t data_size, void* into, size_t size) {
 
 namespace taeda::serialization {
 
-void inflate(const void*, size_t, void*, size_t) {
+std::optional<size_t> inflate(const void*, size_t, void*, size_t) {
   fail(ErrorKind::NotImplemented,
        "deflated entries need zlib, which this build lacks; stored entries are supported");
 }

@@ -74,7 +74,7 @@ class StorageSource final : public Source {
   const std::string& name() const override { return name_; }
   void read(uint64_t offset, void* into, size_t size) override {
     TAEDA_CHECK(offset <= this->size() && size <= this->size() - offset, name_,
-                " is truncated: ", size, " bytes at ", offset, " lie beyond its end at ",
+                " is truncated: ", size, " bytes at byte ", offset, " lie beyond its end at ",
                 this->size());
     if (size > 0) std::memcpy(into, static_cast<const char*>(storage_->data()) + offset, size);
   }

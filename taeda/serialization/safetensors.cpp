@@ -17,10 +17,10 @@ namespace {
 constexpr uint64_t kSizeField = 8;
 
 template <class... Args>
-void check_file(bool condition, const std::string& file, const Args&... args) {
+void check_file(bool condition, const std::string& file, uint64_t at, const Args&... args) {
   if (!condition)
     fail(ErrorKind::Runtime, "Error while deserializing header: ", file,
-         " is no valid safetensors file: ", args...);
+         " is no valid safetensors file: ", args..., " (at byte ", at, ")");
 }
 
 // The bytes of a tensor of this shape; false where they are not a number.
@@ -35,7 +35,8 @@ bool byte_count(const SafetensorsEntry& e, uint64_t& out) {
   return true;
 }
 
-void check_ranges(std::vector<SafetensorsEntry>& entries, uint64_t available,
+// The data begins at byte `start` of the file.
+void check_ranges(std::vector<SafetensorsEntry>& entries, uint64_t start, uint64_t available,
                   const std::string& file) {
   std::sort(entries.begin(), entries.end(),
             [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
@@ -43,16 +44,17 @@ void check_ranges(std::vector<SafetensorsEntry>& entries, uint64_t available,
             });
   uint64_t end = 0;
   for (const SafetensorsEntry& e : entries) {
-    check_file(e.begin == end, file, "InvalidOffset: ", e.name, " begins at byte ", e.begin,
-               " of the data, where ", end, " is expected");
+    check_file(e.begin == end, file, start + end, "InvalidOffset: ", e.name, " begins at byte ",
+               e.begin, " of the data, where ", end, " is expected");
     uint64_t bytes = 0;
-    check_file(byte_count(e, bytes) && bytes == e.end - e.begin, file,
+    check_file(byte_count(e, bytes) && bytes == e.end - e.begin, file, start + e.begin,
                "TensorInvalidInfo: ", e.name, " has ", e.end - e.begin,
                " bytes, which are not those of its shape");
     end = e.end;
   }
-  check_file(end == available, file, "MetadataIncompleteBuffer: the tensors have ", end,
-             " bytes, the file ", available, " after its header");
+  check_file(end == available, file, start + std::min(end, available),
+             "MetadataIncompleteBuffer: the tensors have ", end, " bytes, the file ", available,
+             " after its header");
 }
 
 std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
@@ -66,19 +68,21 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
 
 SafetensorsReader::SafetensorsReader(std::unique_ptr<Source> source) : source_(std::move(source)) {
   const std::string& file = source_->name();
-  check_file(source_->size() >= kSizeField, file, "HeaderTooSmall: it has ", source_->size(),
-             " bytes");
+  check_file(source_->size() >= kSizeField, file, source_->size(), "HeaderTooSmall: it has ",
+             source_->size(), " bytes");
   uint64_t size = 0;
   source_->read(0, &size, sizeof size);
-  check_file(size <= kLargestHeader, file, "HeaderTooLarge: its header claims ", size, " bytes");
-  check_file(size <= source_->size() - kSizeField, file, "InvalidHeaderLength: its header claims ",
-             size, " of ", source_->size() - kSizeField, " bytes");
+  check_file(size <= kLargestHeader, file, 0, "HeaderTooLarge: its header claims ", size, " bytes");
+  check_file(size <= source_->size() - kSizeField, file, 0,
+             "InvalidHeaderLength: its header claims ", size, " of ", source_->size() - kSizeField,
+             " bytes");
   std::string json(size, '\0');
   source_->read(kSizeField, json.data(), size);
-  check_file(json.starts_with('{'), file, "InvalidHeaderStart: its header does not start with {");
-  SafetensorsHeader header = parse_safetensors_header(json, file);
+  check_file(json.starts_with('{'), file, kSizeField,
+             "InvalidHeaderStart: its header does not start with {");
+  SafetensorsHeader header = parse_safetensors_header(json, file, kSizeField);
   const uint64_t start = kSizeField + size;
-  check_ranges(header.entries, source_->size() - start, file);
+  check_ranges(header.entries, start, source_->size() - start, file);
   for (SafetensorsEntry& e : header.entries) {
     e.begin += start;
     e.end += start;

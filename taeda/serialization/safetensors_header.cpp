@@ -29,7 +29,8 @@ constexpr SafetensorsType kSafetensorsTypes[] = {
 
 class HeaderParser {
  public:
-  HeaderParser(std::string_view json, const std::string& file) : json_(json), file_(file) {}
+  HeaderParser(std::string_view json, const std::string& file, uint64_t start)
+      : json_(json), file_(file), start_(start) {}
 
   SafetensorsHeader run() {
     check(is_utf8(json_), "it is no UTF-8 text");
@@ -51,7 +52,7 @@ class HeaderParser {
   void check(bool condition, const Args&... args) const {
     if (!condition)
       fail(ErrorKind::Runtime, "Error while deserializing header: the header of ", file_,
-           " is damaged at byte ", at_, ": ", args...);
+           " is damaged at byte ", start_ + at_, ": ", args...);
   }
 
   void skip_space() {
@@ -215,6 +216,7 @@ class HeaderParser {
 
   std::string_view json_;
   const std::string& file_;
+  uint64_t start_;
   size_t at_ = 0;
 };
 
@@ -237,8 +239,9 @@ void append_text(std::string& out, std::string_view text) {
 
 }  // namespace
 
-SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file) {
-  return HeaderParser(json, file).run();
+SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file,
+                                           uint64_t start) {
+  return HeaderParser(json, file, start).run();
 }
 
 std::string safetensors_header_text(const SafetensorsHeader& header) {

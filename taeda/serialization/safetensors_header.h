@@ -14,8 +14,10 @@ struct SafetensorsHeader {
   SafetensorsMetadata metadata;
 };
 
-// RuntimeError that names the byte for what is no such header. `file` is for messages.
-SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
+// RuntimeError that names the byte for what is no such header. `file` and the byte at which the
+// header starts in it are for messages.
+SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file,
+                                           uint64_t start);
 // Padded to a multiple of eight bytes.
 std::string safetensors_header_text(const SafetensorsHeader& header);
 // Empty for a dtype that the format does not have.

@@ -169,6 +169,43 @@ def test_determinants_at_the_edges():
     assert t.logdet(2 * t.eye(2)).item() == pytest.approx(1.3862943)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_determinants_and_inverses(dtype, n):
+    a = random(2, n, n, dtype=dtype) / n**0.5
+    sign, logabsdet = t.linalg.slogdet(a)
+    assert t.allclose(t.linalg.det(a), sign * logabsdet.exp(), rtol=1e-4)
+    assert t.equal(t.det(a), a.det()) and t.equal(t.det(a), t.linalg.det(a))
+    inverse, info = t.linalg.inv_ex(a)
+    assert t.allclose(a @ inverse, t.eye(n, dtype=dtype).expand(2, n, n), atol=1e-2)
+    assert info.tolist() == [0, 0]
+    for same in (t.linalg.inv(a), t.inverse(a), a.inverse()):
+        assert t.equal(same, inverse)
+    out = t.empty(0, dtype=dtype)
+    assert t.linalg.inv(a, out=out) is out and t.equal(out, inverse)
+    out = t.empty(0, dtype=dtype)
+    assert t.linalg.det(a, out=out) is out and t.equal(out, t.linalg.det(a))
+
+
+def test_singular_matrices():
+    a = t.tensor([[1.0, 2], [2, 4]], dtype=t.float64, requires_grad=True)
+    t.linalg.det(a).backward()  # the adjugate, transposed
+    assert t.allclose(a.grad, t.tensor([[4.0, -2], [-2, 1]], dtype=t.float64))
+    tiny = (a.detach() * 1e-12).requires_grad_()
+    t.linalg.det(tiny).backward()
+    assert t.allclose(tiny.grad * 1e12, a.grad)
+    nothing = t.zeros(3, 3, requires_grad=True)
+    t.det(nothing).backward()
+    assert nothing.grad.abs().max() < 1e-6
+    assert t.linalg.inv_ex(a).info.item() == 2
+    message = "linalg.inv: The diagonal element 2 is zero, the inversion could not be completed"
+    with pytest.raises(t.linalg.LinAlgError, match=message):
+        t.linalg.inv(a)
+    with pytest.raises(t.linalg.LinAlgError, match=r"linalg.inv: \(Batch element 1\)"):
+        t.inverse(t.stack([t.eye(2, dtype=t.float64), a]))
+    assert t.linalg.det(t.ones(0, 0)).item() == 1 and t.linalg.inv(t.ones(0, 0)).shape == (0, 0)
+
+
 # ---- mapped and compiled ----
 def test_mapped_factors():
     a = positive(4, 3, 3)

@@ -168,6 +168,10 @@ def test_small_names_of_pytorchs_interface(tmp_path):
     ]
 
 
+def test_functions_by_the_names_of_their_namespaces(tmp_path):
+    run_program((PROGRAMS / "torch_short_names.cpp").read_text(), tmp_path, with_torch_names=True)
+
+
 def test_a_network_for_digits_written_for_pytorch(tmp_path):
     source = (PROGRAMS / "torch_digits.cpp").read_text()
     *printed, correct = run_program(source, tmp_path, with_torch_names=True).split()

@@ -237,6 +237,90 @@ class TestStreams:
         assert first + [value for value, _ in rest] == whole == list(range(20))
         assert rest[0][1] == 1  # the first that its process has read
 
+    # A stream that begins anew when it ends says so with its last batch already, where that one is
+    # not full. Shares of 4, 4 and 3 samples of 11 give all kinds of ends.
+    @pytest.mark.filterwarnings("ignore:IterableDataset .* gave nothing")
+    @pytest.mark.parametrize("drop_last", [False, True])
+    @pytest.mark.parametrize("in_order", [True, False])
+    @pytest.mark.parametrize(
+        ("workers", "stays"),
+        [(0, False), (1, False), (1, True), (2, False), (2, True), (3, False), (3, True)],
+    )
+    @pytest.mark.parametrize("batch_size", [2, 3])
+    def test_go_on_from_every_place(self, batch_size, workers, stays, in_order, drop_last):
+        def make():
+            return DataLoader(
+                StatefulStream(11),
+                batch_size=batch_size,
+                num_workers=workers,
+                persistent_workers=stays,
+                in_order=in_order,
+                drop_last=drop_last,
+                collate_fn=lambda samples: [value for value, _ in samples],
+            )
+
+        def compared(batches):
+            return batches if in_order else sorted(batches)
+
+        whole = list(make())
+        for count in range(len(whole) + 1):
+            loader = make()
+            iterator = iter(loader)
+            first = [next(iterator) for _ in range(count)]
+            state = pickle.loads(pickle.dumps(loader.state_dict()))
+            del iterator
+            for resumed in (loader, make()) if stays else (make(),):
+                resumed.load_state_dict(state)
+                assert compared(first + list(resumed)) == compared(whole), count
+                assert compared(list(resumed)) == compared(whole), count
+
+    def test_a_state_of_a_resumed_epoch(self):
+        make = lambda: DataLoader(StatefulStream(11), batch_size=None, num_workers=2)
+        whole = [value for value, _ in make()]
+        seen, state = [], None
+        for _ in whole:
+            loader = make()
+            if state is not None:
+                loader.load_state_dict(state)
+            seen.append(next(iter(loader))[0])
+            state = loader.state_dict()
+        assert seen == whole
+
+
+class TestStatesBeyondTheEnd:
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("data", [lambda n: list(range(n)), Stream], ids=["map", "stream"])
+    def test_raise(self, data, workers):
+        loader = DataLoader(data(12), num_workers=workers)
+        iterator = iter(loader)
+        for _ in range(9):
+            next(iterator)
+        shorter = DataLoader(data(6), num_workers=workers)
+        shorter.load_state_dict(loader.state_dict())
+        with pytest.raises(ValueError, match=r"taken after 9 batches.* this DataLoader has 6"):
+            list(shorter)
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_warn_where_only_the_stream_knows(self, workers):
+        loader = DataLoader(StatefulStream(12), num_workers=workers)
+        iterator = iter(loader)
+        for _ in range(9):
+            next(iterator)
+        shorter = DataLoader(StatefulStream(6), num_workers=workers)
+        shorter.load_state_dict(loader.state_dict())
+        with pytest.warns(UserWarning, match="gave nothing after the state that was loaded"):
+            assert list(shorter) == []
+
+    @pytest.mark.parametrize("stream", [Stream, StatefulStream])
+    @pytest.mark.parametrize("workers", [0, 1, 3])
+    def test_another_number_of_workers(self, stream, workers):
+        loader = DataLoader(stream(12), num_workers=2)
+        next(iter(loader))
+        other = DataLoader(stream(12), num_workers=workers)
+        other.load_state_dict(loader.state_dict())
+        with pytest.raises(ValueError, match=f"num_workers=2, and .* num_workers={workers}"):
+            iter(other)
+
 
 def test_a_state_of_something_else():
     with pytest.raises(KeyError, match="num_yielded"):

@@ -186,14 +186,12 @@ def test_gamma_draws_have_gradients(shape):
 @pytest.mark.skipif(NAME != "taeda", reason="about Taeda's own function")
 def test_gamma_slopes_are_those_of_the_quantile():
     """dx/da = -(dP/da) / (dP/dx), with P's derivatives by differences."""
-    from taeda.distributions._sampling import gamma_slope
-
     a = t.tensor([0.1, 0.5, 2.0, 12.0, 40.0, 300.0], dtype=t.float64)
     x = a * t.tensor([0.3, 1.7, 0.5, 1.2, 0.9, 1.05], dtype=t.float64)
     step = 1e-4 * a
     by_a = (t.special.gammainc(a + step, x) - t.special.gammainc(a - step, x)) / (2 * step)
     density = ((a - 1) * x.log() - x - a.lgamma()).exp()
-    assert t.allclose(gamma_slope(a, x), -by_a / density, rtol=1e-4)
+    assert t.allclose(t._standard_gamma_grad(a, x), -by_a / density, rtol=1e-4)
 
 
 def test_reparametrized_draws_have_gradients():
@@ -294,3 +292,13 @@ def test_a_policy_of_two_dimensions():
     assert (made.batch_shape, made.event_shape) == ((3,), (2,))
     assert made.log_prob(t.zeros(3, 2)).tolist() == pytest.approx([-math.log(2 * math.pi)] * 3)
     assert D.kl_divergence(made, made).tolist() == [0] * 3
+
+
+def test_semidefinite_matrices():
+    constraint = D.constraints.positive_semidefinite
+    v = t.tensor([[1.0], [2.0], [-3.0]])
+    cases = t.stack(
+        [v @ v.T, t.zeros(3, 3), t.eye(3), -t.eye(3), t.diag(t.tensor([1.0, 0, -0.01]))]
+    )
+    assert constraint.check(cases).tolist() == [True, True, True, False, False]
+    assert not constraint.check(t.tensor([[1.0, 2.0], [0.0, 1.0]]))

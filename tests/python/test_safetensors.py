@@ -72,6 +72,7 @@ def test_what_the_format_does_not_hold():
         ({"x": t.ones(2, device="meta")}, ValueError, "has no memory"),
         ({"x": 3}, ValueError, "Key `x` is invalid"),
         ([x], ValueError, "Expected a dict"),
+        ({3: x}, ValueError, "received the key 3 of <class 'int'>"),
         ({"__metadata__": x}, ValueError, "cannot be called __metadata__"),
     ]
     for tensors, kind, message in cases:

@@ -174,6 +174,39 @@ def test_a_killed_process_leaves_the_old_file(is_archive, tmp_path):
         assert loaded.tolist() == [0, 1, 2]
     else:
         assert loaded["n"].sum() == 0 and loaded["n"].numel() == 64 << 20
+    for name in (path, f"{path}.other"):
+        t.save(t.arange(2), name, _use_new_zipfile_serialization=is_archive)
+    assert sorted(os.listdir(tmp_path)) == ["a.pt", "a.pt.other"]
+
+
+def test_only_what_dead_writers_of_this_file_left_is_removed(tmp_path):
+    path = tmp_path / "a.pt"
+    code = """
+        import os, signal, sys, taeda as t
+        sink = t._C.PyTorchFileWriter(sys.argv[1])
+        print("open", flush=True)
+        sys.stdin.read()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), str(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    writers = [subprocess.Popen(command, env=environment, **streams) for _ in range(2)]
+    for writer in writers:
+        assert writer.stdout.readline() == b"open\n"
+    dead, living = writers
+    dead.kill()
+    dead.wait()
+    others = ["a.pt.partial-", "a.pt.partial-1-2.txt", "a.pt.partial-x-1", "b.pt.partial-1-2"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"somebody's")
+    left = f"a.pt.partial-{dead.pid}-0"
+    assert left in os.listdir(tmp_path)
+    t.save(1, path)
+    expected = {"a.pt", f"a.pt.partial-{living.pid}-0", *others}
+    assert set(os.listdir(tmp_path)) == expected
+    living.kill()
+    for writer in writers:
+        writer.communicate()
 
 
 def test_two_processes_save_to_one_file(tmp_path):

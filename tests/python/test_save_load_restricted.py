@@ -167,14 +167,18 @@ def test_calls_that_no_pickler_writes(name):
 @only_taeda
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_pickles_name_the_byte(name):
-    with pytest.raises(pickle.UnpicklingError, match=r"the pickle is damaged before byte \d+"):
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"the pickle is damaged: .* \(before byte \d+ of "
+    ):
         load_pickle(DAMAGED[name])
 
 
 @only_taeda
 def test_truncated_pickles_name_the_byte():
     whole = b"\x80\x02X\xff\xff\xff\xff"
-    with pytest.raises(EOFError, match="Ran out of input: the pickle ends at byte 7"):
+    with pytest.raises(
+        EOFError, match=r"Ran out of input: the pickle ends at byte \d+ of the file object, "
+    ):
         load_pickle(whole)
     with pytest.raises(EOFError):
         load(b"")
@@ -194,7 +198,9 @@ def bomb(opening, closing, depth):
     ],
 )
 def test_recursion_bombs(pickled):
-    with pytest.raises(pickle.UnpicklingError, match="nests more than 2000 objects at byte"):
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"nests more than 2000 objects \(before byte \d+ of "
+    ):
         load_pickle(pickled)
 
 

@@ -1,4 +1,5 @@
-// Mutated files: every reader gives a value or an error, soon and in little memory.
+// Mutated files: every reader gives a value or an error that names a byte, soon and in little
+// memory.
 //
 // TAEDA_FUZZ_ROUNDS sets how many mutations each format gets.
 #include <gtest/gtest.h>
@@ -57,6 +58,13 @@ std::string mutated(std::string bytes, std::mt19937_64& random) {
   return bytes;
 }
 
+bool names_a_byte(std::string_view message) {
+  constexpr std::string_view kWord = "byte ";
+  for (size_t at = message.find(kWord); at != message.npos; at = message.find(kWord, at + 1))
+    if (at + kWord.size() < message.size() && std::isdigit(message[at + kWord.size()])) return true;
+  return false;
+}
+
 using Read = std::function<void(const std::string&)>;
 
 void fuzz(const std::string& good, const Read& read, uint64_t seed) {
@@ -74,6 +82,7 @@ void fuzz(const std::string& good, const Read& read, uint64_t seed) {
     } catch (const Error& e) {
       EXPECT_NE(e.kind(), ErrorKind::OutOfMemory) << "round " << round << ": " << e.what();
       EXPECT_NE(e.kind(), ErrorKind::Internal) << "round " << round << ": " << e.what();
+      EXPECT_TRUE(names_a_byte(e.message())) << "round " << round << ": " << e.what();
     } catch (const std::exception& e) {
       ADD_FAILURE() << "round " << round << " of seed " << seed << ": " << e.what();
     }

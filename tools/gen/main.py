@@ -21,6 +21,7 @@ import cpp_dense
 import cpp_forms
 import cpp_lowered
 import cpp_lowering
+import cpp_namespaces
 import cpp_ops
 import decompositions
 import matrix
@@ -218,6 +219,11 @@ def generate(records, root):
     w.cpp("taeda/ops/functions.h", ["taeda/core/tensor.h", *functions, "taeda/ops/overloads.h"], "")
     w.cpp("taeda/ops/all_functions.h", ["taeda/ops/functions.h", *leaves], "")
     includes = ["taeda/ops/all_functions.h", "taeda/ops/number_or_list.h"]
+    w.cpp(
+        "taeda/ops/short_names.h",
+        ["taeda/ops/all_functions.h"],
+        cpp_namespaces.functions(records),
+    )
     w.cpp("taeda/ops/call_forms.h", includes, cpp_forms.functions(records))
     operators = [f"taeda/ops/{f}/operators.h" for f in shared]
     w.cpp("taeda/ops/operators.h", ["taeda/dispatch/operator.h", *operators], "")

@@ -100,7 +100,7 @@ class ObjectSource final : public serialization::Source {
   const std::string& name() const override { return name_; }
   void read(uint64_t offset, void* into, size_t size) override {
     TAEDA_CHECK(offset <= size_ && size <= size_ - offset, name_, " is truncated: ", size,
-                " bytes at ", offset, " lie beyond its end at ", size_);
+                " bytes at byte ", offset, " lie beyond its end at ", size_);
     seek(file_.get(), start_ + static_cast<int64_t>(offset));
     read_exactly(file_.get(), into, size);
   }
@@ -136,7 +136,7 @@ void read_exactly(PyObject* file, void* into, size_t size) {
   while (size > 0) {
     const size_t n = read_some(file, p, size);
     TAEDA_CHECK(n > 0, "unexpected EOF, expected ", size,
-                " more bytes. The file might be corrupted.");
+                " more bytes. The file might be corrupted. (it ends at byte ", tell(file), ")");
     p += n;
     size -= n;
   }

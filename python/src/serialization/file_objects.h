@@ -24,7 +24,9 @@ void write_all(PyObject* file, const void* data, size_t size);
 // A file's bytes in order, in pieces; `give_back` returns to behind what was taken.
 class ObjectReader final : public serialization::ByteReader {
  public:
-  explicit ObjectReader(PyObject* file) : file_(Ref::share(file)) {}
+  // `name` and `start`, the file's position, are for messages.
+  ObjectReader(PyObject* file, std::string name, uint64_t start)
+      : ByteReader(std::move(name), start), file_(Ref::share(file)) {}
   void give_back();
 
  private:

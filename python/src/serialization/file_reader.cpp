@@ -74,11 +74,13 @@ PyObject* has_record(PyObject* self, PyObject* name) {
                    [&](std::string_view record) { return wrap(reader_of(self).has(record)); });
 }
 
-void check_record_size(const ZipEntry& entry, uint64_t numel, DType dtype) {
+void check_record_size(const CheckpointReader& reader, const ZipEntry& entry, uint64_t numel,
+                       DType dtype) {
   const auto item = static_cast<uint64_t>(item_size(dtype));
   TAEDA_CHECK(numel <= entry.size && entry.size == numel * item, "record size (", entry.size,
               " bytes) does not match expected size (", numel * item, " bytes = ", numel,
-              " elements * ", item, " bytes/element) for dtype ", dtype, ": ", entry.name);
+              " elements * ", item, " bytes/element) for dtype ", dtype, ": ", entry.name,
+              " at byte ", entry.data, " of ", reader.name());
 }
 
 Storage new_storage(uint64_t nbytes) {
@@ -93,7 +95,7 @@ PyObject* get_storage_from_record(PyObject* self, PyObject* args) {
   return with_name(name, [&](std::string_view record) {
     const ZipEntry& entry = reader_of(self).get(record);
     const DType type = is_dtype(dtype) ? to_dtype(dtype) : DType::UInt8;
-    check_record_size(entry, numel, type);
+    check_record_size(reader_of(self), entry, numel, type);
     const Storage storage = new_storage(entry.size);
     read_entry(self, entry, storage->data());
     auto impl = make_intrusive<TensorImpl>(storage, type, dense_keys(Device()));
@@ -113,12 +115,13 @@ PyObject* mapped_storage(PyObject* self, PyObject* args) {
   return with_name(name, [&](std::string_view record) {
     TAEDA_CHECK_TYPE(is_storage(whole), "_mapped_storage: expected a storage");
     const ZipEntry& entry = reader_of(self).get(record);
-    check_record_size(entry, nbytes, DType::UInt8);
-    TAEDA_CHECK(!entry.is_deflated, entry.name,
+    check_record_size(reader_of(self), entry, nbytes, DType::UInt8);
+    TAEDA_CHECK(!entry.is_deflated, entry.name, " at byte ", entry.data,
                 " is compressed: mmap needs the bytes as they are in the file");
     const Storage& file = storage_of(whole);
     TAEDA_CHECK(entry.data <= file->nbytes() && entry.size <= file->nbytes() - entry.data,
-                entry.name, " lies beyond the mapped file of ", file->nbytes(), " bytes");
+                entry.name, " at byte ", entry.data, " lies beyond the mapped file of ",
+                file->nbytes(), " bytes");
     const Storage storage = storage_window(file, entry.data, entry.size);
     if (is_checked) reader_of(self).check_sum(entry, storage->data());
     return wrap_storage(storage);
@@ -131,7 +134,7 @@ PyObject* checked_size(PyObject* self, PyObject* args) {
   unsigned long long nbytes = 0;
   if (!PyArg_ParseTuple(args, "OK:_checked_size", &name, &nbytes)) return nullptr;
   return with_name(name, [&](std::string_view record) {
-    check_record_size(reader_of(self).get(record), nbytes, DType::UInt8);
+    check_record_size(reader_of(self), reader_of(self).get(record), nbytes, DType::UInt8);
     return Py_NewRef(Py_None);
   });
 }
@@ -141,6 +144,14 @@ PyObject* serialization_id(PyObject* self, PyObject*) {
     constexpr std::string_view kRecord = ".data/serialization_id";
     CheckpointReader& reader = reader_of(self);
     return wrap(reader.has(kRecord) ? reader.read_bytes(kRecord) : std::string());
+  });
+}
+
+// _place(name) -> (of what the record's contents are bytes, which is the first)
+PyObject* record_place(PyObject* self, PyObject* name) {
+  return with_name(name, [&](std::string_view record) {
+    const auto [file, start] = reader_of(self).place(reader_of(self).get(record));
+    return checked(Py_BuildValue("(NK)", checked(wrap(file)), start));
   });
 }
 
@@ -186,6 +197,7 @@ PyMethodDef reader_methods[] = {
     {"_mapped_storage", mapped_storage, METH_VARARGS,
      "_mapped_storage(file, name, nbytes, is_checked) -> UntypedStorage"},
     {"_checked_size", checked_size, METH_VARARGS, "_checked_size(name, nbytes)"},
+    {"_place", record_place, METH_O, "_place(name) -> (file, first byte)"},
     {"serialization_id", serialization_id, METH_NOARGS, "serialization_id() -> str"},
     {"get_all_records", get_all_records, METH_NOARGS, "get_all_records() -> list[str]"},
     {"get_record_offset", get_record_offset, METH_O, "get_record_offset(name) -> int"},

@@ -139,6 +139,7 @@ PickleRules::PickleRules(PyObject* rules)
       persistent_load(attribute(rules, "persistent_load")),
       lacks(attribute(rules, "lacks")),
       encode(attribute(rules, "encode")),
+      add_place(attribute(rules, "add_place")),
       encoding(text_of(attribute(rules, "encoding").get())) {
   for (const Ref* dict : {&allowed, &user_allowed, &module_names, &global_names, &absent})
     TAEDA_CHECK_TYPE(PyDict_Check(dict->get()), "the rules of a pickle: expected a dict");

@@ -29,6 +29,8 @@ struct PickleRules {
   Ref without_arguments, rebuild_from_type, rebuilders;
   // Functions: a Tensor's state, what a pickle keeps outside, and whether Taeda lacks a global.
   Ref set_tensor, persistent_load, lacks, encode;
+  // Adds the place in the file to an exception's words.
+  Ref add_place;
   std::string encoding;
 };
 

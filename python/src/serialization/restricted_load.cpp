@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "python/interop/errors.h"
+#include "python/interop/numbers.h"
+#include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "python/src/serialization/file_objects.h"
 #include "python/src/serialization/python_model.h"
@@ -31,18 +33,35 @@ PyObject* guarded_pickle(F&& f) {
     try {
       return f();
     } catch (const PickleEndError& e) {
-      set_error(PyExc_EOFError, e.what());
+      set_error(PyExc_EOFError, e.message());
     } catch (const PickleError& e) {
-      set_error(unpickling_error(), e.what());
+      set_error(unpickling_error(), e.message());
     }
     return nullptr;
   });
 }
 
+// Exceptions of Python keep their type and get the place into their words.
+[[noreturn]] void throw_located(const PythonError& error, const ByteReader& bytes,
+                                const PickleRules& rules) {
+  error.restore();
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref place(checked(wrap(str("before ", bytes.place()))));
+  Ref(checked(PyObject_CallFunctionObjArgs(rules.add_place.get(), value, place.get(), nullptr)));
+  PyErr_Restore(type, value, trace);
+  throw_python_error();
+}
+
 PyObject* load_from(ByteReader& bytes, PyObject* rules_object) {
   const PickleRules rules(rules_object);
   PythonModel model(rules);
-  return serialization::Unpickler<PythonModel>(bytes, model).load().release();
+  try {
+    return serialization::Unpickler<PythonModel>(bytes, model).load().release();
+  } catch (const PythonError& error) {
+    throw_located(error, bytes, rules);
+  }
 }
 
 std::string_view bytes_view(PyObject* o) {
@@ -52,15 +71,18 @@ std::string_view bytes_view(PyObject* o) {
   return {data, static_cast<size_t>(size)};
 }
 
-// _restricted_load(bytes or a file, rules): a file stands behind the pickle afterwards
+// _restricted_load(bytes or a file, rules, name, start): a file stands behind the pickle
+// afterwards; name and start say where the pickle is, for messages
 PyObject* restricted_load(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded_pickle([&] {
-    TAEDA_CHECK_TYPE(nargs == 2, "_restricted_load takes a file and rules");
+    TAEDA_CHECK_TYPE(nargs == 4, "_restricted_load takes a file, rules, a name and a start");
+    const std::string name = text_of(args[2]);
+    const auto start = static_cast<uint64_t>(to_int64(args[3]));
     if (PyBytes_Check(args[0])) {
-      ByteReader bytes(bytes_view(args[0]));
+      ByteReader bytes(bytes_view(args[0]), name, start);
       return load_from(bytes, args[1]);
     }
-    ObjectReader file(args[0]);
+    ObjectReader file(args[0], name, start);
     Ref result(load_from(file, args[1]));
     file.give_back();
     return result.release();

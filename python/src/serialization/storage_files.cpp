@@ -12,6 +12,7 @@
 #include "python/src/tensor/storage_type.h"
 #include "taeda/serialization/geometry.h"
 #include "taeda/serialization/mapped_file.h"
+#include "taeda/serialization/partial_file.h"
 
 namespace taeda::python {
 namespace {
@@ -27,6 +28,12 @@ const Storage& expect_cpu_storage(PyObject* o) {
   return storage;
 }
 
+// As Py_BuildValue calls it.
+PyObject* decoded_path(void* name) {
+  const auto& text = *static_cast<const std::string*>(name);
+  return PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
 // _map_file(path, shared, nbytes)
 PyObject* map_file(PyObject*, PyObject* args) {
   PyObject* path = nullptr;
@@ -37,6 +44,14 @@ PyObject* map_file(PyObject*, PyObject* args) {
     TAEDA_CHECK_VALUE(nbytes >= 0, "from_file: the size is negative: got ", nbytes);
     return wrap_storage(
         serialization::map_file(path_text(path), is_shared != 0, static_cast<uint64_t>(nbytes)));
+  });
+}
+
+// _open_partial_file(path) -> (descriptor, name): a file that will replace the one at `path`
+PyObject* open_partial_file(PyObject*, PyObject* path) {
+  return guarded([&] {
+    const serialization::PartialFile made = serialization::open_partial_file(path_text(path));
+    return checked(Py_BuildValue("(iO&)", made.file, &decoded_path, &made.name));
   });
 }
 
@@ -102,6 +117,7 @@ PyObject* tensor_over(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
 
 PyMethodDef storage_file_table[] = {
     {"_map_file", map_file, METH_VARARGS, nullptr},
+    {"_open_partial_file", open_partial_file, METH_O, nullptr},
     {"_byteswap", byteswap, METH_VARARGS, nullptr},
     {"_read_storage", as_function(read_storage), METH_FASTCALL, nullptr},
     {"_write_storage", as_function(write_storage), METH_FASTCALL, nullptr},

@@ -1,7 +1,7 @@
 """The binomial distribution: successes of several tries."""
 
 import taeda
-from taeda.distributions import _sampling, constraints
+from taeda.distributions import constraints
 from taeda.distributions._probs_or_logits import ProbsOrLogits
 from taeda.nn import functional as F
 
@@ -43,7 +43,9 @@ class Binomial(ProbsOrLogits):
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
         with taeda.no_grad():
-            return _sampling.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return taeda.binomial(
+                self.total_count.to(self.probs.dtype).expand(shape), self.probs.expand(shape)
+            )
 
     def log_prob(self, value):
         value = self._checked(value)

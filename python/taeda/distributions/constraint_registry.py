@@ -90,9 +90,8 @@ transform_to.register(constraints.simplex, lambda constraint: transforms.Softmax
 transform_to.register(
     constraints.lower_cholesky, lambda constraint: transforms.LowerCholeskyTransform()
 )
-transform_to.register(
-    constraints.positive_definite, lambda constraint: transforms.PositiveDefiniteTransform()
-)
+for matrices in (constraints.positive_definite, constraints.positive_semidefinite):
+    transform_to.register(matrices, lambda constraint: transforms.PositiveDefiniteTransform())
 
 
 def _register_containers(registry):

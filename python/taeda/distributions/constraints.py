@@ -31,6 +31,7 @@ __all__ = [
     "positive",
     "positive_definite",
     "positive_integer",
+    "positive_semidefinite",
     "real",
     "real_vector",
     "simplex",
@@ -317,6 +318,18 @@ class _PositiveDefinite(_Symmetric):
         return taeda.linalg.cholesky_ex(value).info.eq(0)
 
 
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value):
+        is_symmetric = super().check(value)
+        if not is_symmetric.all():
+            return is_symmetric
+        # As close to the edge as the rounding of eigenvalues: definite after a step of that size.
+        finfo = taeda.finfo(value.dtype)
+        scale = value.diagonal(dim1=-2, dim2=-1).abs().sum(-1, keepdim=True)
+        step = (4 * finfo.eps * scale).clamp(min=finfo.tiny).expand(value.shape[:-1])
+        return taeda.linalg.cholesky_ex(value + taeda.diag_embed(step)).info.eq(0)
+
+
 class _Joined(Constraint):
     """Several constraints, each on its part of a value along `dim`."""
 
@@ -398,5 +411,6 @@ corr_cholesky = _CorrCholesky()
 square = _Square()
 symmetric = _Symmetric()
 positive_definite = _PositiveDefinite()
+positive_semidefinite = _PositiveSemidefinite()
 cat = _Cat
 stack = _Stack

@@ -2,7 +2,6 @@
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._sampling import standard_gamma
 from taeda.distributions.exp_family import ExponentialFamily
 from taeda.nn import functional as F
 
@@ -32,9 +31,9 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         """Gamma variables over their sum."""
-        concentration = self.concentration.expand(self._extended_shape(sample_shape))
-        parts = standard_gamma(concentration.double())
-        return (parts / parts.sum(-1, keepdim=True)).to(concentration.dtype)
+        return taeda._sample_dirichlet(
+            self.concentration.expand(self._extended_shape(sample_shape))
+        )
 
     def log_prob(self, value):
         value = self._checked(value)

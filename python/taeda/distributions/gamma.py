@@ -2,7 +2,6 @@
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._sampling import standard_gamma
 from taeda.distributions.exp_family import ExponentialFamily
 
 __all__ = ["Gamma"]
@@ -39,7 +38,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        value = standard_gamma(self.concentration.expand(shape)) / self.rate
+        value = taeda._standard_gamma(self.concentration.expand(shape)) / self.rate
         return value.clamp(min=taeda.finfo(value.dtype).tiny)
 
     def log_prob(self, value):

@@ -1,7 +1,7 @@
 """The negative binomial distribution: successes before a number of failures."""
 
 import taeda
-from taeda.distributions import _sampling, constraints
+from taeda.distributions import constraints
 from taeda.distributions._probs_or_logits import ProbsOrLogits
 from taeda.distributions.gamma import Gamma
 from taeda.nn import functional as F
@@ -41,7 +41,7 @@ class NegativeBinomial(ProbsOrLogits):
         """Poisson variables whose rates are gamma variables."""
         with taeda.no_grad():
             rates = Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
-            return _sampling.poisson(rates.sample(sample_shape))
+            return taeda.poisson(rates.sample(sample_shape))
 
     def log_prob(self, value):
         value = self._checked(value)

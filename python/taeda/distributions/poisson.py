@@ -1,7 +1,7 @@
 """The Poisson distribution: events per unit."""
 
 import taeda
-from taeda.distributions import _sampling, constraints
+from taeda.distributions import constraints
 from taeda.distributions.exp_family import ExponentialFamily
 from taeda.distributions.utils import broadcast_all
 
@@ -34,7 +34,7 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape=()):
         with taeda.no_grad():
-            return _sampling.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return taeda.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         rate, value = broadcast_all(self.rate, self._checked(value))

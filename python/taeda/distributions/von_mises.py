@@ -4,21 +4,20 @@ import math
 
 import taeda
 from taeda.distributions import constraints
-from taeda.distributions._sampling import fill_by_rejection
 from taeda.distributions.distribution import Distribution
 
 __all__ = ["VonMises"]
 
 
-def _propose(loc, concentration, spread):
-    """Best and Fisher's proposal, a wrapped Cauchy variable."""
-    u1, u2, u3 = taeda.rand((3,) + loc.shape, dtype=loc.dtype, device=loc.device).unbind()
+def _propose(concentration, spread):
+    """Best and Fisher's proposal, a wrapped Cauchy variable, and whether it is accepted."""
+    shape = (3, *concentration.shape)
+    u1, u2, u3 = taeda.rand(shape, dtype=taeda.float64, device=concentration.device).unbind()
     z = taeda.cos(math.pi * u1)
     f = (1 + spread * z) / (spread + z)
     c = concentration * (spread - f)
     is_accepted = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
-    angle = (u3 - 0.5).sign() * f.clamp(-1, 1).acos()
-    return (angle + math.pi + loc) % (2 * math.pi) - math.pi, is_accepted
+    return (u3 - 0.5).sign() * f.clamp(-1, 1).acos(), is_accepted
 
 
 class VonMises(Distribution):
@@ -41,13 +40,18 @@ class VonMises(Distribution):
     @taeda.no_grad()
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        loc = self.loc.double().expand(shape).flatten()
-        kappa = self.concentration.double().expand(shape).flatten()
+        kappa = self.concentration.double().expand(shape)
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         spread = taeda.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
-        drawn = fill_by_rejection(_propose, taeda.empty_like(loc), (loc, kappa, spread))
-        return drawn.view(shape).to(self.loc.dtype)
+        # Rounds draw for all angles, as PyTorch's do, and the last accepted one of each stays.
+        angle, is_done = taeda.zeros_like(kappa), taeda.zeros_like(kappa, dtype=taeda.bool)
+        while not is_done.all():
+            proposed, is_accepted = _propose(kappa, spread)
+            angle = taeda.where(is_accepted, proposed, angle)
+            is_done = is_done | is_accepted
+        angle = (angle + math.pi + self.loc.double()) % (2 * math.pi) - math.pi
+        return angle.to(self.loc.dtype)
 
     @property
     def mean(self):

@@ -130,6 +130,36 @@ def _is_real_file(f):
         return False
 
 
+def name_of(f):
+    """What messages call a path or an open file."""
+    if _is_path(f):
+        return os.fsdecode(f)
+    name = getattr(f, "name", None)
+    return name if isinstance(name, str) else "the file object"
+
+
+def add_place(error, place):
+    """Adds where in a file an error came up to its words, or to its notes."""
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]} ({place})",)
+    if place not in str(error):  # which is not made of the arguments
+        error.add_note(place)
+
+
+class located:
+    """Errors inside the block say where the file was; the file starts at byte `start` of `name`."""
+
+    def __init__(self, file, name, start=0):
+        self.file, self.name, self.start = file, name, start
+
+    def __enter__(self):
+        return self.file
+
+    def __exit__(self, exc_type, error, traceback):
+        if isinstance(error, Exception):
+            add_place(error, f"before byte {self.start + self.file.tell()} of {self.name}")
+
+
 def _check_save_filelike(f):
     if not _is_path(f) and not hasattr(f, "write"):
         raise AttributeError(

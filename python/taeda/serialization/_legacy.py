@@ -6,7 +6,7 @@ import sys
 import taeda
 from taeda import _C
 from taeda.serialization import _container_source
-from taeda.serialization._files import _check_seekable, _is_real_file
+from taeda.serialization._files import _check_seekable, _is_real_file, located, name_of
 from taeda.serialization._locations import _get_restore_location
 from taeda.serialization._persistence import (
     StorageTable,
@@ -71,20 +71,26 @@ def load(f, map_location, pickle_module, **pickle_load_args):
 
     def load_next(persistent_load=refuse_persistent):
         if pickle_module is None:
-            return _C._restricted_load(f, Rules(persistent_load, encoding))
-        if persistent_load is refuse_persistent:
-            return pickle_module.load(f, **pickle_load_args)
-        return unpickler(pickle_module, f, persistent_load, **pickle_load_args).load()
+            return _C._restricted_load(f, Rules(persistent_load, encoding), name_of(f), f.tell())
+        with located(f, name_of(f)):
+            if persistent_load is refuse_persistent:
+                return pickle_module.load(f, **pickle_load_args)
+            return unpickler(pickle_module, f, persistent_load, **pickle_load_args).load()
 
-    if load_next() != MAGIC_NUMBER:
-        raise RuntimeError("Invalid magic number; corrupt file?")
+    magic_number = load_next()
+    with located(f, name_of(f)):
+        if magic_number != MAGIC_NUMBER:
+            raise RuntimeError("Invalid magic number; corrupt file?")
     version = load_next()
-    if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+    with located(f, name_of(f)):
+        if version != PROTOCOL_VERSION:
+            raise RuntimeError(f"Invalid protocol version: {version}")
     load_next()  # the system that wrote the file
     with mapped_locations(map_location):
         result = load_next(reader.persistent_load)
-    reader.fill(load_next())
+    keys = load_next()
+    with located(f, name_of(f)):
+        reader.fill(keys)
     return result
 
 

@@ -14,6 +14,7 @@ from taeda.serialization._files import (
     _is_zipfile,
     _open_file_like,
     _open_zipfile_reader,
+    name_of,
 )
 from taeda.serialization._save import _check_dill_version
 from taeda.serialization._settings import UNSAFE_MESSAGE
@@ -53,7 +54,7 @@ def load(
                 raise RuntimeError(
                     f"mmap can only be used with files saved with `torch.save({shown}"
                     "_use_new_zipfile_serialization=True), please torch.save your checkpoint with "
-                    "this option in order to use mmap."
+                    f"this option in order to use mmap. ({name_of(f)} has no archive at byte 0)"
                 )
             return _legacy.load(opened, map_location, pickle_module, **pickle_load_args)
         except pickle.UnpicklingError as error:

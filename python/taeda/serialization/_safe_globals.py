@@ -13,6 +13,7 @@ from taeda._storage_types import TYPES as STORAGE_TYPES
 from taeda._tensor import _rebuild_from_type_v2
 from taeda._tensor_types import TYPES as TENSOR_TYPES
 from taeda.nn.parameter import Parameter
+from taeda.serialization._files import add_place
 from taeda.serialization._names import lacks, to_file
 from taeda.storage import StorageType, TypedStorage, pickled_dtypes
 
@@ -146,6 +147,7 @@ class Rules:
     set_tensor = staticmethod(_rebuild.set_tensor)
     encode = staticmethod(encode)
     lacks = staticmethod(lacks)
+    add_place = staticmethod(add_place)
 
     def __init__(self, persistent_load, encoding):
         # Through the private path of PyTorch's, where programs change it.

@@ -4,6 +4,7 @@ import os
 import pickle
 import warnings
 
+from taeda import _C
 from taeda.serialization import _legacy, _zip
 from taeda.serialization._files import (
     _check_save_filelike,
@@ -49,13 +50,14 @@ class _whole_file:
 
     def __init__(self, path):
         self.path = os.path.realpath(path)
-        self.temporary = f"{self.path}.partial-{os.getpid()}-{id(self)}"
+        self.temporary = None  # what is there and no file is written to as it is
 
     def __enter__(self):
-        is_special = os.path.exists(self.path) and not os.path.isfile(self.path)
-        if is_special:
-            self.temporary = None
-        self.file = open(self.temporary or self.path, "wb")
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            self.file = open(self.path, "wb")
+        else:
+            descriptor, self.temporary = _C._open_partial_file(self.path)
+            self.file = os.fdopen(descriptor, "wb")
         return self.file
 
     def __exit__(self, exc_type, *args):
@@ -64,13 +66,12 @@ class _whole_file:
                 self.file.flush()
                 if self.temporary:
                     os.fsync(self.file.fileno())
-            self.file.close()
-            if exc_type is None and self.temporary:
-                os.replace(self.temporary, self.path)
-                self.temporary = None
+                    os.replace(self.temporary, self.path)
+                    self.temporary = None
         finally:
-            if self.temporary and os.path.exists(self.temporary):
+            if self.temporary:
                 os.unlink(self.temporary)
+            self.file.close()
 
 
 def check_module_version_greater_or_equal(module, req_version_tuple, error_if_malformed=True):

@@ -6,6 +6,7 @@ import tarfile
 
 import taeda
 from taeda.serialization import _container_source
+from taeda.serialization._files import located, name_of
 from taeda.serialization._locations import _get_restore_location
 from taeda.serialization._persistence import unpickler
 from taeda.serialization._settings import UNSAFE_MESSAGE
@@ -29,21 +30,27 @@ def load(f, map_location, pickle_module, **pickle_load_args):
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. "
             + UNSAFE_MESSAGE
         )
-    with tarfile.open(fileobj=f, mode="r:", format=tarfile.PAX_FORMAT) as tar:
-        parts = {name: io.BytesIO(_member(tar, name)) for name in ("storages", "tensors", "pickle")}
+    with (
+        located(f, name_of(f)),
+        tarfile.open(fileobj=f, mode="r:", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        storages, tensors, pickle = (_part(tar, f, n) for n in ("storages", "tensors", "pickle"))
     reader = _Reader(map_location, pickle_module, pickle_load_args)
-    reader.read_storages(parts["storages"])
-    reader.read_tensors(parts["tensors"])
-    return unpickler(
-        pickle_module, parts["pickle"], reader.persistent_load, **pickle_load_args
-    ).load()
+    with storages as file:
+        reader.read_storages(file)
+    with tensors as file:
+        reader.read_tensors(file)
+    with pickle as file:
+        return unpickler(pickle_module, file, reader.persistent_load, **pickle_load_args).load()
 
 
-def _member(tar, name):
-    member = tar.extractfile(name)
+def _part(tar, f, name):
+    """The contents of an entry, which know their place in the file."""
+    info = tar.getmember(name)
+    member = tar.extractfile(info)
     if member is None:
         raise RuntimeError(f"the archive's entry {name} is no file")
-    return member.read()
+    return located(io.BytesIO(member.read()), name_of(f), info.offset_data)
 
 
 class _Reader:

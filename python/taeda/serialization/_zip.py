@@ -7,6 +7,7 @@ from mmap import MAP_SHARED
 
 import taeda
 from taeda import _C
+from taeda.serialization._files import located
 from taeda.serialization._locations import _get_restore_location, _is_meta_location
 from taeda.serialization._persistence import (
     StorageTable,
@@ -58,12 +59,13 @@ def load(zip_file, map_location, pickle_module, mapped_path=None, **pickle_load_
     """Reads an object; `pickle_module` is None where only weights may be loaded."""
     reader = _Reader(zip_file, map_location, mapped_path)
     pickle = zip_file.get_record("data.pkl")
+    place = zip_file._place("data.pkl")
     with mapped_locations(map_location):
         if pickle_module is None:
             rules = Rules(reader.persistent_load, pickle_load_args["encoding"])
-            return _C._restricted_load(pickle, rules)
-        file = io.BytesIO(pickle)
-        return unpickler(pickle_module, file, reader.persistent_load, **pickle_load_args).load()
+            return _C._restricted_load(pickle, rules, *place)
+        with located(io.BytesIO(pickle), *place) as file:
+            return unpickler(pickle_module, file, reader.persistent_load, **pickle_load_args).load()
 
 
 class _Reader:
@@ -82,7 +84,11 @@ class _Reader:
         if self.zip_file.has_record("byteorder"):
             order = self.zip_file.get_record("byteorder")
             if order not in (b"little", b"big"):
-                raise ValueError("Unknown endianness type: " + order.decode())
+                name, start = self.zip_file._place("byteorder")
+                raise ValueError(
+                    f"Unknown endianness type: {order.decode(errors='replace')} (at byte {start} "
+                    f"of {name})"
+                )
             return order.decode() != sys.byteorder
         default = get_default_load_endianness() or LoadEndianness.LITTLE
         return default != LoadEndianness.NATIVE and default.name.lower() != sys.byteorder

@@ -92,6 +92,11 @@ def _check(tensors):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     spans = []
     for name, tensor in tensors.items():
+        if not isinstance(name, str):
+            raise ValueError(
+                "Expected a dict of [str, torch.Tensor] but received the key "
+                f"{name!r} of {type(name)}"
+            )
         if not isinstance(tensor, _C.Tensor):
             raise ValueError(
                 f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -66,6 +67,13 @@ SymIntVec broadcast_batches(const Tensor& b, const Tensor& a) {
   sizes.push_back(b.sym_size(-2));
   sizes.push_back(b.sym_size(-1));
   return sizes;
+}
+
+Tensor parity_of(const Tensor& pivots, DType dtype) {
+  const Tensor rows = taeda::arange(Scalar(1), pivots.sym_size(-1) + 1, Scalar(1), pivots.dtype(),
+                                    std::nullopt, pivots.device());
+  const Tensor exchanges = pivots.ne(rows).sum(IntList{-1});
+  return exchanges.remainder(Scalar(2)).mul(Scalar(-2)).add(Scalar(1)).to(dtype);
 }
 
 SymIntVec column_strides(SymIntList sizes) {

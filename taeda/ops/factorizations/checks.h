@@ -28,6 +28,8 @@ bool is_vector_side(const Tensor& a, const Tensor& b);
 
 // Sizes of b with the batches of both, broadcast.
 SymIntVec broadcast_batches(const Tensor& b, const Tensor& a);
+// -1 per matrix whose rows LU factors exchanged an odd number of times, else 1.
+Tensor parity_of(const Tensor& pivots, DType dtype);
 // Strides of matrices that lie column after column.
 SymIntVec column_strides(SymIntList sizes);
 

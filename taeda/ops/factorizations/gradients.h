@@ -66,6 +66,15 @@ TAEDA_API std::tuple<Tensor, Tensor> solve_backward(const Tensor& grad, const Te
 TAEDA_API Tensor solve_forward(const Tensor& A, const Tensor& a_tangent, const Tensor& b_tangent,
                                const Tensor& result, bool left);
 
+// The gradient of a determinant, which singular matrices have as well; but a second derivative is
+// that of regular ones.
+TAEDA_API Tensor det_backward(const Tensor& grad, const Tensor& A, const Tensor& det,
+                              const Tensor& factors, const Tensor& pivots,
+                              bool may_be_differentiated);
+TAEDA_API Tensor det_forward(const Tensor& A, const Tensor& tangent, const Tensor& det);
+// The change of an inverse in a direction.
+TAEDA_API Tensor inverse_differential(const Tensor& inverse, const Tensor& tangent);
+
 // The change of the exponential in the direction of `tangent`, or the adjoint of that map.
 TAEDA_API Tensor matrix_exp_differential(const Tensor& self, const Tensor& tangent, bool adjoint);
 

@@ -17,6 +17,35 @@ Batched multinomial(const Batched& self, SymInt num_samples, bool replacement,
   return {drawn.reshape({rows.sym_size(0), rows.sym_size(1), num_samples}), 0};
 }
 
+// Element by element: examples are more elements, or all of them see the same draws.
+namespace {
+
+template <class Draw>
+Batched drawn(const Batched& self, const Draw& draw) {
+  if (draws_per_example()) return {draw(self.front_expanded(batch_context().size)), 0};
+  check_same_draw(self);
+  return {draw(self.value), -1};
+}
+
+}  // namespace
+
+Batched _standard_gamma(const Batched& self, const Generator& generator) {
+  return drawn(self, [&](const Tensor& t) { return taeda::_standard_gamma(t, generator); });
+}
+Batched poisson(const Batched& self, const Generator& generator) {
+  return drawn(self, [&](const Tensor& t) { return taeda::poisson(t, generator); });
+}
+Batched binomial(const Batched& count, const Batched& prob, const Generator& generator) {
+  if (!draws_per_example()) {
+    check_same_draw(count);
+    check_same_draw(prob);
+    return {taeda::binomial(count.value, prob.value, generator), -1};
+  }
+  const SymInt& size = batch_context().size;
+  const Tensor probs = Batched(prob.front_expanded(size), 0).front_aligned(count.rank());
+  return {taeda::binomial(count.front_expanded(size), probs, generator), 0};
+}
+
 Batched randperm_generator(SymInt n, const Generator& generator, std::optional<DType> dtype,
                            std::optional<Layout> layout, std::optional<Device> device,
                            std::optional<bool> pin_memory) {

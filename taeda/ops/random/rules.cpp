@@ -1,6 +1,9 @@
 // Random numbers: factories and shapes; the kernels fill given memory.
 #include "taeda/ops/random/declarations.h"
 
+#include <cmath>
+#include <limits>
+
 #include "taeda/ops/functions.h"
 #include "taeda/ops/random/checks.h"
 #include "taeda/ops/shape.h"
@@ -261,6 +264,56 @@ OutSpec multinomial_spec(const Tensor& self, SymInt num_samples, bool replacemen
   SymIntVec sizes(self.sym_sizes());
   sizes.back() = num_samples;
   return OutSpec(SymIntList(sizes), DType::Int64, self.device());
+}
+
+// ---- draws by rejection ----
+
+namespace {
+
+void check_drawn_dtype(const Tensor& t, const char* kernel) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(t.dtype() == DType::Float || t.dtype() == DType::Double, "\"", kernel,
+                              "\" not implemented for '", t.dtype(), "'");
+}
+
+}  // namespace
+
+OutSpec _standard_gamma_spec(const Tensor& self, const Generator&) {
+  check_drawn_dtype(self, "gamma_cpu");
+  return OutSpec(self.sym_sizes(), self.dtype(), self.device());
+}
+OutSpec _standard_gamma_grad_spec(const Tensor& self, const Tensor& output) {
+  check_drawn_dtype(self, "_standard_gamma_grad_cpu");
+  const SymIntVec sizes = broadcast_shapes(self.sym_sizes(), output.sym_sizes());
+  return OutSpec(SymIntList(sizes), self.dtype(), self.device());
+}
+// The gamma variables are of double, since small ones underflow.
+Tensor _sample_dirichlet(const Tensor& self, const Generator& generator) {
+  check_drawn_dtype(self, "dirichlet");
+  const Tensor parts = taeda::_standard_gamma(self.to(DType::Double), generator);
+  const Tensor shares = parts.div(parts.sum(IntList{-1}, /*keepdim=*/true)).to(self.dtype());
+  const bool is_float = self.dtype() == DType::Float;
+  const double least =
+      is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  const double most = is_float ? std::nexttoward(1.0f, 0.0L) : std::nexttoward(1.0, 0.0L);
+  return shares.clamp(Scalar(least), Scalar(most));
+}
+OutSpec poisson_spec(const Tensor& self, const Generator&) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"poisson_cpu\" not implemented for '",
+                              self.dtype(), "'");
+  return OutSpec(self.sym_sizes(), self.dtype(), self.device());
+}
+OutSpec binomial_spec(const Tensor& count, const Tensor& prob, const Generator&) {
+  TAEDA_CHECK_VALUE(count.is_floating_point(),
+                    "binomial only supports floating-point dtypes for count, got: ", count.dtype());
+  TAEDA_CHECK_VALUE(prob.is_floating_point(),
+                    "binomial only supports floating-point dtypes for prob, got: ", prob.dtype());
+  TAEDA_CHECK(count.dtype() == prob.dtype(), "Found dtype ", prob.dtype(), " but expected ",
+              count.dtype());
+  check_drawn_dtype(count, "binomial_cpu");
+  TAEDA_CHECK(is_expandable_to(prob.sym_sizes(), count.sym_sizes()),
+              "binomial: prob does not broadcast to the sizes of count: got ", prob.sym_sizes(),
+              " and ", count.sym_sizes());
+  return OutSpec(count.sym_sizes(), count.dtype(), count.device());
 }
 
 // ---- normal numbers with parameters ----

@@ -9,6 +9,10 @@ ByteReader::~ByteReader() = default;
 
 void ByteReader::refill(std::string&) {}
 
+std::string ByteReader::place(uint64_t position) const {
+  return str("byte ", start_ + position, " of ", name_);
+}
+
 bool ByteReader::read_more() {
   if (is_all_) return false;
   // What was taken goes when it is more than what is left, so that every byte moves twice at most.
@@ -26,8 +30,8 @@ bool ByteReader::read_more() {
 std::string_view ByteReader::take(size_t n) {
   while (rest_.size() < n)
     if (!read_more())
-      throw PickleEndError(str("Ran out of input: the pickle ends at byte ",
-                               position_ + rest_.size(), ", ", n - rest_.size(),
+      throw PickleEndError(str("Ran out of input: the pickle ends at ",
+                               place(position_ + rest_.size()), ", ", n - rest_.size(),
                                " bytes before it should"));
   const std::string_view out = rest_.substr(0, n);
   rest_.remove_prefix(n);
@@ -41,7 +45,7 @@ std::string_view ByteReader::line() {
     const size_t seen = rest_.size();
     if (!read_more())
       throw PickleEndError(
-          str("Ran out of input: a line of the pickle has no end at byte ", position_ + seen));
+          str("Ran out of input: a line of the pickle has no end at ", place(position_ + seen)));
     end = rest_.find('\n', seen);
   }
   const std::string_view out = take(end + 1);

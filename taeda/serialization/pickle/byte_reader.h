@@ -26,8 +26,11 @@ class TAEDA_API PickleEndError final : public PickleError {
 // Keeps what `refill` gave until it is asked for; at most a piece more than was asked for is kept.
 class TAEDA_API ByteReader {
  public:
-  ByteReader() = default;
-  explicit ByteReader(std::string_view bytes) : rest_(bytes), is_all_(true) {}
+  // `name` and `start` say, for messages, of what these are the bytes and where they begin in it.
+  explicit ByteReader(std::string name, uint64_t start = 0)
+      : name_(std::move(name)), start_(start) {}
+  explicit ByteReader(std::string_view bytes, std::string name = "the pickle", uint64_t start = 0)
+      : name_(std::move(name)), start_(start), rest_(bytes), is_all_(true) {}
   virtual ~ByteReader();
   ByteReader(const ByteReader&) = delete;
 
@@ -39,16 +42,23 @@ class TAEDA_API ByteReader {
   std::string_view line();
   // Bytes taken so far.
   uint64_t position() const { return position_; }
+  // "byte 12 of model.pt" for bytes taken so far, and for another number of them.
+  std::string place() const { return place(position_); }
+  std::string place(uint64_t position) const;
   // Bytes that refill gave and nobody took.
   std::string_view unread() const { return rest_; }
 
  protected:
   // Appends more bytes, at least one, or none at the end.
   virtual void refill(std::string& buffer);
+  // Bytes that were taken past the reader, which has none left.
+  void skip(uint64_t n) { position_ += n; }
 
  private:
   bool read_more();
 
+  std::string name_;
+  uint64_t start_ = 0;
   std::string buffer_;
   std::string_view rest_;  // of the buffer, or of the bytes that were given
   bool is_all_ = false;

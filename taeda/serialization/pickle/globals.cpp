@@ -115,7 +115,8 @@ class Walker {
       case Argument::Counted1: return take(number<uint8_t>());
       case Argument::Counted4: return take(number<uint32_t>());
       case Argument::Counted8: return take(number<uint64_t>());
-      default: throw PickleError(str("Unsupported operand ", static_cast<int>(op)));
+      default:
+        throw PickleError(str("Unsupported operand ", static_cast<int>(op), " before byte ", at_));
     }
   }
 

@@ -40,13 +40,17 @@ class Unpickler {
 
   Unpickler(ByteReader& bytes, Model& model) : bytes_(bytes), model_(model) {}
 
-  // Reads up to the end of one pickle.
+  // Reads up to the end of one pickle. Errors, also those of the model, name the place.
   Object load() {
-    while (true) {
-      const auto op = static_cast<PickleOp>(bytes_.byte());
-      if (op == PickleOp::Stop) return std::move(pop().object);
-      if (!run_value(op) && !run_container(op) && !run_memo(op) && !run_object(op))
-        throw PickleError(str("Unsupported operand ", static_cast<int>(op)));
+    try {
+      return run();
+    } catch (const PickleEndError&) {
+      throw;
+    } catch (const PickleError& e) {
+      throw PickleError(located(e));
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::External) throw;
+      throw Error(e.kind(), located(e));
     }
   }
 
@@ -56,8 +60,19 @@ class Unpickler {
     uint32_t depth = 0;
   };
 
-  [[noreturn]] void fail_damaged(const char* what) const {
-    throw PickleError(str("the pickle is damaged before byte ", bytes_.position(), ": it ", what));
+  Object run() {
+    while (true) {
+      const auto op = static_cast<PickleOp>(bytes_.byte());
+      if (op == PickleOp::Stop) return std::move(pop().object);
+      if (!run_value(op) && !run_container(op) && !run_memo(op) && !run_object(op))
+        throw PickleError(str("Unsupported operand ", static_cast<int>(op)));
+    }
+  }
+  std::string located(const Error& e) const {
+    return str(e.message(), " (before ", bytes_.place(), ")");
+  }
+  [[noreturn]] static void fail_damaged(const char* what) {
+    throw PickleError(str("the pickle is damaged: it ", what));
   }
   template <class T>
   T number() {
@@ -75,8 +90,7 @@ class Unpickler {
   size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   void push(Object object, uint32_t depth = 0) {
     if (depth > kMaxDepth)
-      throw PickleError(
-          str("the pickle nests more than ", kMaxDepth, " objects at byte ", bytes_.position()));
+      throw PickleError(str("the pickle nests more than ", kMaxDepth, " objects"));
     stack_.push_back({std::move(object), depth});
   }
   Slot& top() {
@@ -103,8 +117,7 @@ class Unpickler {
   void deepen(Slot& slot, uint32_t depth) {
     slot.depth = std::max(slot.depth, depth + 1);
     if (slot.depth > kMaxDepth)
-      throw PickleError(
-          str("the pickle nests more than ", kMaxDepth, " objects at byte ", bytes_.position()));
+      throw PickleError(str("the pickle nests more than ", kMaxDepth, " objects"));
   }
 
   bool run_value(PickleOp op) {

@@ -47,7 +47,11 @@ class _BaseDataLoaderIter:
         random = RandomStart.now(loader) if resumed is None else resumed.random
         # A resumed epoch draws what it drew, whatever this iterator has done before.
         draws_seed = self._base_seed is None if resumed is None else resumed.draws_seed
-        self._progress = loader._progress = Progress(random, draws_seed=draws_seed)
+        self._progress = loader._progress = Progress(
+            random, self._num_workers, draws_seed=draws_seed
+        )
+        if resumed is not None and self._dataset_kind == _DatasetKind.Iterable:
+            resumed.check_workers(self._num_workers)
         if self._base_seed is None and not draws_seed:
             self._base_seed = random_seed(loader.generator)
         with random.in_force(loader) if resumed else contextlib.nullcontext():
@@ -61,8 +65,9 @@ class _BaseDataLoaderIter:
     def _skip_indices(self):
         if self._dataset_kind == _DatasetKind.Map:
             self._progress.num_yielded = self._resumed.num_yielded
-        for _ in itertools.islice(self._sampler_iter, self._progress.num_yielded):
-            pass
+        skipped = sum(1 for _ in itertools.islice(self._sampler_iter, self._progress.num_yielded))
+        if self._dataset_kind == _DatasetKind.Map:
+            self._resumed.check_reached(skipped)
         # A sampler draws its order with its first index, and must do so here.
         first = list(itertools.islice(self._sampler_iter, 1))
         self._sampler_iter = itertools.chain(first, self._sampler_iter)
@@ -72,11 +77,11 @@ class _BaseDataLoaderIter:
         if self._resumed is None or self._dataset_kind == _DatasetKind.Map:
             return
         if self._resumed.dataset is None:
-            for _ in range(self._resumed.num_yielded):
+            for count in range(self._resumed.num_yielded):
                 try:
                     self._next_data()
                 except StopIteration:
-                    break
+                    self._resumed.check_reached(count)
         self._progress.num_yielded = self._resumed.num_yielded
 
     def _next_index(self):
@@ -89,6 +94,7 @@ class _BaseDataLoaderIter:
         try:
             data = self._next_data()
         except StopIteration:
+            self._warn_of_nothing_left()
             self._progress.has_ended = True
             raise
         self._progress.num_yielded += 1
@@ -99,6 +105,20 @@ class _BaseDataLoaderIter:
         ):
             self._warn_of_length()
         return pin_memory(data) if self._pin_memory else data
+
+    def _warn_of_nothing_left(self):
+        """A stream's own state may lie beyond its end, which only the stream could tell."""
+        resumed, progress = self._resumed, self._progress
+        if resumed is None or resumed.dataset is None or progress.has_ended:
+            return
+        is_known = len(resumed.ended) == max(self._num_workers, 1)
+        if progress.num_yielded == resumed.num_yielded and not is_known:
+            warnings.warn(
+                f"IterableDataset {self._dataset} gave nothing after the state that was loaded, "
+                f"which was taken after {resumed.num_yielded} batches: it lies at the end of the "
+                "stream, or beyond it",
+                stacklevel=3,
+            )
 
     def _warn_of_length(self):
         text = (
@@ -137,7 +157,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             self._drop_last,
         )
         if is_stateful(self._dataset):
-            self._progress.stream = self._dataset
+            self._progress.fetcher = self._dataset_fetcher
+        if self._resumed is not None and self._resumed.ended:
+            self._dataset_fetcher.ended = True
         self._skip_batches()
 
     def _next_data(self):

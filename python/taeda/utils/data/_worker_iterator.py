@@ -17,6 +17,7 @@ import taeda.multiprocessing
 from taeda.utils.data import _utils
 from taeda.utils.data._channel import channel
 from taeda.utils.data._iterators import _BaseDataLoaderIter
+from taeda.utils.data._resuming import is_stateful
 from taeda.utils.data._transport import ArenaReader
 from taeda.utils.data._utils.worker import (
     ERROR,
@@ -62,6 +63,7 @@ class _RemoteWorker:
         self.is_active = True  # whether it takes tasks
         self.num_tasks = 0
         self.epoch = None  # of what it sends
+        self.last_state = None  # of its stream, when it has ended
 
     def load(self, payload):
         place = int.from_bytes(payload[:8], "little", signed=True)
@@ -142,6 +144,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         resumed, progress = self._resumed, self._progress
         if resumed is not None:
             progress.worker_states = dict(resumed.dataset or {})
+            progress.ended = set(resumed.ended)
             # Batches keep their workers, but for a stream that is read again from its beginning.
             if self._dataset_kind == _DatasetKind.Map or progress.worker_states:
                 progress.next_worker = resumed.next_worker % self._num_workers
@@ -150,11 +153,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._owners = {}  # of batches under way or arrived, by number
         self._arrived = {}
         for remote in self._remotes:
-            remote.is_active, remote.num_tasks = True, 0
-            state = pickle.dumps(progress.worker_states.get(remote.id))
+            has_ended = remote.id in progress.ended
+            remote.is_active, remote.num_tasks = not has_ended, 0
+            state = pickle.dumps((progress.worker_states.get(remote.id), has_ended))
             remote.channel.send(NEW_EPOCH, self._epoch, state)
         for _ in range(self._prefetch_factor * self._num_workers):
             self._send_task()
+        # Where the streams begin belongs to the state that the loader can be asked for.
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        while is_stateful(self._dataset) and any(r.epoch != self._epoch for r in self._remotes):
+            self._wait(deadline)
         self._skip_batches()
 
     # Tasks and results.
@@ -206,6 +214,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if number in self._arrived or (remote is not None and remote.is_active):
                 return number
             self._owners.pop(number, None)  # of a worker whose stream has ended, or handed out
+            if remote is not None:
+                self._keep_state(remote, remote.last_state, has_ended=True)
             self._num_received += 1
         return None
 
@@ -217,11 +227,17 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._send_task()
         if kind == ERROR:
             value.reraise()
-        batch, state = value
+        batch, state, has_ended = value
         self._progress.next_worker = (remote.id + 1) % self._num_workers
-        if state is not None:
-            self._progress.worker_states[remote.id] = state
+        self._keep_state(remote, state, has_ended)
         return batch
+
+    def _keep_state(self, remote, state, has_ended):
+        if state is None:  # the stream does not tell
+            return
+        self._progress.worker_states[remote.id] = state
+        if has_ended:
+            self._progress.ended.add(remote.id)
 
     # Waiting.
 
@@ -258,10 +274,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._fail([remote])
         for kind, number, payload in frames:
             if kind == IS_READY:
-                remote.epoch = number
+                remote.epoch, state = number, remote.load(payload)
+                if number == self._epoch:
+                    has_ended = remote.id in self._progress.ended
+                    self._keep_state(remote, state, has_ended)
             elif remote.epoch != self._epoch:
                 remote.load(payload)  # nobody wants it any more: its memory is given back
             elif kind == STREAM_ENDED:
+                remote.last_state = remote.load(payload)
                 self._end_stream(remote)
             else:
                 self._arrived[number] = kind, payload

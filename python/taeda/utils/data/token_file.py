@@ -26,22 +26,34 @@ class TokenFile(Dataset):
         self.stride = block_size if stride is None else stride
         if self.stride < 1:
             raise ValueError(f"stride should be at least 1, but got {stride}")
+        if dtype.is_floating_point or dtype.is_complex or dtype is _C.bool:
+            raise TypeError(f"tokens are integers: expected an integer dtype, but got {dtype}")
         self.dtype = dtype
         nbytes = os.path.getsize(self.path)
         if nbytes % dtype.itemsize:
-            raise ValueError(f"{self.path} has {nbytes} bytes, which is no number of {dtype}")
+            raise ValueError(
+                f"{self.path} is truncated or damaged: it has {nbytes} bytes, which is no number "
+                f"of {dtype}; the last one begins at byte {nbytes - nbytes % dtype.itemsize}"
+            )
         self.num_tokens = nbytes // dtype.itemsize
         if self.num_tokens <= block_size:
             raise ValueError(
-                f"{self.path} has {self.num_tokens} tokens; a window and its next token need "
-                f"{block_size + 1}"
+                f"{self.path} has {self.num_tokens} tokens and ends at byte {nbytes}; a window and "
+                f"its next token need {block_size + 1}"
             )
         self._map()
 
     def _map(self):
         with open(self.path, "rb") as file:
+            nbytes = os.fstat(file.fileno()).st_size
+            expected = self.num_tokens * self.dtype.itemsize
+            if nbytes < expected:
+                raise RuntimeError(
+                    f"{self.path} is truncated: it ends at byte {nbytes} and had {expected} bytes "
+                    "when the dataset was made"
+                )
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        self.tokens = _C.frombuffer(mapped, dtype=self.dtype)
+        self.tokens = _C.frombuffer(mapped, dtype=self.dtype, count=self.num_tokens)
 
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name != "tokens"}

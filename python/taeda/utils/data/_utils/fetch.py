@@ -7,6 +7,7 @@ class _Fetcher:
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
+        self.ended = False  # whether a stream has given its last sample
 
 
 class _IterableDatasetFetcher(_Fetcher):
@@ -15,7 +16,6 @@ class _IterableDatasetFetcher(_Fetcher):
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.dataset_iter = iter(dataset)
-        self.ended = False
 
     def fetch(self, possibly_batched_index):
         if self.ended:

@@ -127,15 +127,19 @@ class _Worker:
         except Exception:
             self.failure = ExceptionWrapper(where=self.where)
 
-    def new_epoch(self, dataset_state):
-        self.has_ended = False
+    def new_epoch(self, dataset_state, has_ended):
+        """Gives the stream's state."""
+        self.has_ended = has_ended
         self.writer.arena.trim()
         if self.failure is not None:
-            return
+            return None
         work = self.work
         try:
             if dataset_state is not None:
                 work.dataset.load_state_dict(dataset_state)
+            state = self.state()
+            if has_ended:
+                return state
             self.fetcher = _DatasetKind.create_fetcher(
                 work.dataset_kind,
                 work.dataset,
@@ -145,6 +149,11 @@ class _Worker:
             )
         except Exception:
             self.failure = ExceptionWrapper(where=self.where)
+            return None
+        return state
+
+    def state(self):
+        return self.work.dataset.state_dict() if self.has_state else None
 
     def send(self, kind, number, value):
         try:
@@ -164,17 +173,18 @@ class _Worker:
             self.send(ERROR, number, self.failure)
             return
         try:
-            batch = self.fetcher.fetch(index)
-        except Exception as error:
-            is_end = isinstance(error, StopIteration)
-            if is_end and self.work.dataset_kind == _DatasetKind.Iterable:
+            try:
+                batch = self.fetcher.fetch(index)
+            except StopIteration:
+                if self.work.dataset_kind != _DatasetKind.Iterable:
+                    raise
                 self.has_ended = True
-                self.send(STREAM_ENDED, number, None)
+                kind, value = STREAM_ENDED, self.state()
             else:
-                self.send(ERROR, number, ExceptionWrapper(where=self.where))
-            return
-        state = self.work.dataset.state_dict() if self.has_state else None
-        self.send(BATCH, number, (batch, state))
+                kind, value = BATCH, (batch, self.state(), self.fetcher.ended)
+        except Exception:
+            kind, value = ERROR, ExceptionWrapper(where=self.where)
+        self.send(kind, number, value)
 
 
 def _worker_loop(work, channel, writer):
@@ -195,8 +205,7 @@ def _worker_loop(work, channel, writer):
             kind, number, payload = channel.receive(watchdog.is_alive, MP_STATUS_CHECK_INTERVAL)
             value = pickle.loads(payload)
             if kind == NEW_EPOCH:
-                worker.new_epoch(value)
-                worker.send(IS_READY, number, None)
+                worker.send(IS_READY, number, worker.new_epoch(*value))
             else:
                 worker.answer(number, value)
     except (EOFError, BrokenPipeError, KeyboardInterrupt):

@@ -1,0 +1,9 @@
+// torch::special: functions of special functions under their short names.
+#pragma once
+
+#include "taeda/ops/short_names.h"
+#include "torch/types.h"
+
+namespace torch::special {
+using namespace ::taeda::special;
+}  // namespace torch::special
