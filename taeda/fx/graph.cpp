@@ -15,7 +15,10 @@ Graph::Graph() : root_(make_intrusive<Node>(this, "", OpCode::Root, Target())) {
   insert_before_ = root_;
 }
 
-Graph::~Graph() { clear(); }
+Graph::~Graph() {
+  clear();
+  root_->graph_ = nullptr;  // Python may hold the root
+}
 
 void Graph::clear() {
   Node* n = root_->next_;

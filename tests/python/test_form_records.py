@@ -23,7 +23,8 @@ def test_every_dtype_of_an_accepted_class(key):
     for letter in record_calls.accept(key):
         for name in record_calls.DTYPES[letter]:
             for sample in samples(key, getattr(taeda, name)):
-                if key in REFUSES_HALVES and name in HALVES:
+                # Matrices without elements need no factors.
+                if key in REFUSES_HALVES and name in HALVES and sample.tensors[0].numel():
                     with pytest.raises(RuntimeError):
                         sample(*sample.tensors)
                 else:
