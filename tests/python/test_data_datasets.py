@@ -258,7 +258,9 @@ class TestTokenFile:
         with pytest.raises(ValueError, match="has 3 bytes, which is no number of"):
             data.TokenFile(path, 4)
         path.write_bytes(b"abcdefgh")
-        with pytest.raises(ValueError, match="has 4 tokens and ends at byte 8; a window and its next token need 5"):
+        with pytest.raises(
+            ValueError, match="has 4 tokens and ends at byte 8; a window and its next token need 5"
+        ):
             data.TokenFile(path, 4)
         with pytest.raises(ValueError, match="block_size should be at least 1"):
             data.TokenFile(path, 0)

@@ -23,8 +23,9 @@ def test_every_dtype_of_an_accepted_class(key):
     for letter in record_calls.accept(key):
         for name in record_calls.DTYPES[letter]:
             for sample in samples(key, getattr(taeda, name)):
-                # Matrices without elements need no factors.
-                if key in REFUSES_HALVES and name in HALVES and sample.tensors[0].numel():
+                # The determinant of a matrix without elements needs no factors.
+                is_trivial = key == "linalg_det" and sample.tensors[0].numel() == 0
+                if key in REFUSES_HALVES and name in HALVES and not is_trivial:
                     with pytest.raises(RuntimeError):
                         sample(*sample.tensors)
                 else:
