@@ -11,7 +11,7 @@ namespace {
 struct Streams {
   std::mutex mutex;
   std::map<std::pair<int, int>, Generator> by_device;
-  uint64_t seed = GeneratorImpl::kDefaultSeed;
+  uint64_t seed = default_cpu_generator().initial_seed();
 };
 Streams& streams() {
   static Streams* all = new Streams;

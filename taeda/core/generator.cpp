@@ -40,6 +40,19 @@ uint64_t seed_from_os() {
   return seed & ((uint64_t{1} << 53) - 1);
 }
 
+// Of the default generator: of the system, so that runs and processes differ, as PyTorch's do.
+// TAEDA_SEED repeats a run of a program that sets none.
+uint64_t first_seed() {
+  const char* text = std::getenv("TAEDA_SEED");
+  if (!text || !*text) return seed_from_os();
+  char* end = nullptr;
+  errno = 0;
+  const uint64_t seed = std::strtoull(text, &end, 0);
+  TAEDA_CHECK_VALUE(errno == 0 && *end == 0 && *text != '-',
+                    "TAEDA_SEED must be an integer of 64 bits, got '", text, "'");
+  return seed;
+}
+
 std::atomic<RandomEngine>& default_engine() {
   static std::atomic<RandomEngine> engine = [] {
     const char* name = std::getenv("TAEDA_RANDOM_ENGINE");
@@ -171,7 +184,7 @@ IntrusivePtr<GeneratorImpl> GeneratorImpl::clone() const {
 Generator& default_cpu_generator() {
   // Never destroyed: threads may draw while the process exits. Its lock is held over a fork, so
   // that a child finds it free.
-  static Generator& generator = *new Generator(Device(DeviceType::CPU));
+  static Generator& generator = *new Generator(Device(DeviceType::CPU), first_seed());
   static const int registered = pthread_atfork([] { generator.impl().mutex_.lock(); },
                                                [] { generator.impl().mutex_.unlock(); },
                                                [] { generator.impl().mutex_.unlock(); });

@@ -7,27 +7,6 @@
 namespace taeda {
 namespace {
 
-// The C++ type as PyTorch names it in these messages.
-const char* stored_type_name(DType t) {
-  switch (t) {
-    case DType::UInt8: return "uint8_t";
-    case DType::Int8: return "int8_t";
-    case DType::Int16: return "int16_t";
-    case DType::Int32: return "int";
-    case DType::Int64: return "int64_t";
-    case DType::UInt16: return "uint16_t";
-    case DType::UInt32: return "uint32_t";
-    case DType::UInt64: return "uint64_t";
-    case DType::Half: return "c10::Half";
-    case DType::BFloat16: return "c10::BFloat16";
-    case DType::Float: return "float";
-    case DType::Float8E4M3: return "c10::Float8_e4m3fn";
-    case DType::Float8E5M2: return "c10::Float8_e5m2";
-    case DType::ComplexFloat: return "c10::complex<float>";
-    default: return "double";
-  }
-}
-
 template <class T>
 bool fits_integer(const Scalar& value) {
   using Limits = std::numeric_limits<T>;
@@ -68,6 +47,26 @@ bool fits(const Scalar& value, DType dtype) {
 }
 
 }  // namespace
+
+const char* stored_type_name(DType t) {
+  switch (t) {
+    case DType::UInt8: return "uint8_t";
+    case DType::Int8: return "int8_t";
+    case DType::Int16: return "int16_t";
+    case DType::Int32: return "int";
+    case DType::Int64: return "int64_t";
+    case DType::UInt16: return "uint16_t";
+    case DType::UInt32: return "uint32_t";
+    case DType::UInt64: return "uint64_t";
+    case DType::Half: return "c10::Half";
+    case DType::BFloat16: return "c10::BFloat16";
+    case DType::Float: return "float";
+    case DType::Float8E4M3: return "c10::Float8_e4m3fn";
+    case DType::Float8E5M2: return "c10::Float8_e5m2";
+    case DType::ComplexFloat: return "c10::complex<float>";
+    default: return "double";
+  }
+}
 
 double largest_finite(DType dtype) {
   switch (to_real(dtype)) {

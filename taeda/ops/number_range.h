@@ -7,6 +7,8 @@ namespace taeda {
 
 // The largest finite number of a floating dtype (of a complex one's parts).
 TAEDA_API double largest_finite(DType dtype);
+// Its C++ type as PyTorch names it in messages: "c10::Half", "uint8_t".
+TAEDA_API const char* stored_type_name(DType dtype);
 // RuntimeError "value cannot be converted to type int8_t without overflow" where `value` lies
 // outside `dtype`. A negative number wraps in an unsigned type, NaN fits floats, and so do
 // infinities, of which float8_e4m3fn alone has none.

@@ -1,9 +1,12 @@
 """Tests of random numbers: moments, reproducibility, independence of strides and threads."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
-from under_test import t
+from under_test import NAME, t
 
 
 def moments(x):
@@ -186,3 +189,42 @@ def test_integers_from_the_least_one():
         t.randint(least + 5, least, (3,))
     with pytest.raises(RuntimeError):
         t.empty(least)
+
+
+def first_numbers(**variables):
+    """The seed and a number of a process that sets none."""
+    variables = {**os.environ, **variables}
+    code = f"import {NAME} as t; print(t.initial_seed(), t.rand(1).item(), t.Generator().initial_seed())"
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    seed, number, of_new = done.stdout.split()
+    assert int(of_new) == 67280421310721
+    return int(seed), float(number)
+
+
+def test_each_process_draws_other_numbers():
+    first, second = (first_numbers(TAEDA_SEED="") for _ in range(2))
+    assert first[0] != second[0] and first[1] != second[1]
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="what Taeda adds")
+def test_a_variable_seeds_processes():
+    first, second = (first_numbers(TAEDA_SEED="12") for _ in range(2))
+    assert first == second and first[0] == 12
+    with pytest.raises(AssertionError, match="TAEDA_SEED must be an integer of 64 bits, got 'x1'"):
+        first_numbers(TAEDA_SEED="x1")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bounds", "message"),
+    [
+        (t.float16, (-1e6, 1e6), "from is out of bounds for c10::Half"),
+        (t.bfloat16, (0, 1e39), "to is out of bounds for c10::BFloat16"),
+        (t.float32, (0, math.inf), "to is out of bounds for float"),
+        (t.float32, (-3e38, 3e38), r"uniform_ expects to-from <= std::numeric_limits<Float>::max"),
+        (t.float64, (-1e308, 1e308), "which result in to-from to exceed the limit"),
+    ],
+)
+def test_bounds_of_uniform_numbers(dtype, bounds, message):
+    with pytest.raises(RuntimeError, match=message):
+        t.empty(2, dtype=dtype).uniform_(*bounds)

@@ -1,9 +1,11 @@
 // Bounds and dtypes of random operators.
 #include "taeda/ops/random/checks.h"
 
+#include <cmath>
 #include <limits>
 
 #include "taeda/ops/kernel_name.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/spec.h"
 
 namespace taeda {
@@ -55,8 +57,15 @@ int64_t last_integer(DType t) {
 
 void check_uniform(const Tensor& self, double from, double to) {
   check_writable(self, "check_uniform_bounds", true);
+  const double most = largest_finite(self.dtype());
+  const char* const type = stored_type_name(self.dtype());
+  TAEDA_CHECK(std::fabs(from) <= most, "from is out of bounds for ", type);
+  TAEDA_CHECK(std::fabs(to) <= most, "to is out of bounds for ", type);
   TAEDA_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
               " > to=", to);
+  TAEDA_CHECK(to - from <= most, "uniform_ expects to-from <= std::numeric_limits<", self.dtype(),
+              ">::max(), but found to=", to, " and from=", from,
+              " which result in to-from to exceed the limit");
 }
 
 void check_normal(const Tensor& self, double std) {
