@@ -209,6 +209,25 @@ Storage SharedArena::receive(int64_t place, size_t nbytes) {
   return storage;
 }
 
+std::vector<int64_t> SharedArena::lend() {
+  const std::lock_guard lock(mutex_);
+  std::vector<int64_t> places;
+  for (const auto& [place, storage] : received_) {
+    if (!storage.lock()) continue;
+    header_at(static_cast<size_t>(place))->references.fetch_add(1, std::memory_order_relaxed);
+    places.push_back(place);
+  }
+  return places;
+}
+
+void SharedArena::take_back(const std::vector<int64_t>& places) {
+  for (const int64_t place : places) {
+    TAEDA_CHECK(place >= 0 && place % kGranule == 0 && static_cast<size_t>(place) < capacity_,
+                "no block of shared memory: place ", place);
+    header_at(static_cast<size_t>(place))->references.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 void SharedArena::trim() {
   const std::lock_guard lock(mutex_);
   collect_all();

@@ -39,6 +39,10 @@ class TAEDA_API SharedArena final : public RefCounted {
   // The reader: the storage of a block, the same one as long as it lives; the reference of the
   // message becomes the storage's.
   Storage receive(int64_t place, size_t nbytes);
+  // The reader, before it forks: one more reference to each block that a storage here has, for the
+  // child, which sees the same memory. Their places, for the end of the child.
+  std::vector<int64_t> lend();
+  void take_back(const std::vector<int64_t>& places);
   // Gives the pages of blocks that nobody uses back to the system.
   void trim();
   // Bytes of blocks that are in use, headers included; looks at every block.

@@ -277,6 +277,46 @@ print(int(first[0, 0]), [int(batch[0, 0]) for batch in it] == list(range(1, 40))
         code, out, err = run(body)
         assert (code, out, err) == (0, "0 True\n", "")
 
+    def test_a_child_keeps_the_batches_that_it_inherits(self):
+        """And their memory is used again when it is gone."""
+        code, out, err = run(
+            """
+import multiprocessing
+
+class Data(Faulty):
+    def fault(self, i): pass
+
+def child(batch, event, queue):
+    event.wait()
+    queue.put(batch.flatten()[:1].tolist())
+
+context = multiprocessing.get_context("fork")
+event, queue = context.Event(), context.Queue()
+batches = iter(DataLoader(list(map(float, range(400))), num_workers=1, batch_size=2))
+batch = next(batches)
+process = context.Process(target=child, args=(batch, event, queue))
+process.start()
+del batch
+for _ in range(60): next(batches)
+event.set()
+print(queue.get())
+process.join()
+for _ in range(20):
+    batch = next(batches)
+    process = context.Process(target=len, args=(batch,))
+    process.start()
+    process.join()
+next(batches)
+try:
+    from taeda.utils.data import _transport
+    print(len(_transport._lent))
+except ImportError:
+    print(0)
+"""
+        )
+        assert code == 0, err
+        assert out.split("\n")[:2] == ["[0.0]", "0"]
+
 
 @pytest.mark.skipif(NAME != "taeda", reason="PyTorch has a daemon for the names")
 class TestNames:

@@ -164,6 +164,27 @@ PyObject* end_message(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* lend(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const std::vector<int64_t> places = arena_of(self).lend();
+    Ref list(checked(PyList_New(static_cast<Py_ssize_t>(places.size()))));
+    for (size_t i = 0; i < places.size(); ++i)
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), checked(wrap(places[i])));
+    return list.release();
+  });
+}
+
+PyObject* take_back(PyObject* self, PyObject* given) {
+  return guarded([&] {
+    const Ref items(checked(PySequence_Fast(given, "expected a list of places")));
+    std::vector<int64_t> places;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      places.push_back(to_int64(PySequence_Fast_GET_ITEM(items.get(), i)));
+    arena_of(self).take_back(places);
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyObject* trim(PyObject* self, PyObject*) {
   return guarded([&] {
     arena_of(self).trim();
@@ -185,6 +206,9 @@ PyMethodDef methods[] = {
     {"receive_tensor", receive_tensor, METH_O, "The tensor of such bytes."},
     {"end_message", end_message, METH_NOARGS,
      "What is sent from now on belongs to another message."},
+    {"lend", lend, METH_NOARGS,
+     "Keeps the blocks of storages here for a child that is about to be forked: their places."},
+    {"take_back", take_back, METH_O, "Undoes lend where the child is gone."},
     {"trim", trim, METH_NOARGS, "Gives memory that nobody uses back to the system."},
     {"used_bytes", used_bytes, METH_NOARGS, nullptr},
     {}};

@@ -8,6 +8,10 @@ call and, once the arena is warm, no page fault. A pickle that is itself large l
 
 A tensor that is a small part of its storage is copied alone; tensors that share a storage share it
 on the other side otherwise.
+
+Note [Batches and forks]: a forked child sees the batches that the main process has, in the same
+memory. Their blocks are lent to it until it ends: it holds the only writing end of a pipe, and the
+main process asks now and then whether the pipe has ended.
 """
 
 import functools
@@ -28,6 +32,53 @@ __all__ = ["ArenaReader", "ArenaWriter"]
 _LARGEST_INLINE = 1 << 12  # bytes: a pipe has room for the batches that a worker is ahead
 _numbers = itertools.count()
 _readers = {}  # arenas of this process's workers, by number
+
+# Note [Batches and forks]
+_forking = []  # of the fork that is under way: both ends of the pipe, arenas and places
+_lent = []  # to children that live: the reading end, arenas and places
+_inherited = []  # the writing end that this process has of its parent
+
+
+def _lend():
+    places = [(arena, arena.lend()) for arena in _readers.values()]
+    places = [(arena, lent) for arena, lent in places if lent]
+    if places:
+        _forking.append((*os.pipe(), places))
+
+
+def _lent_to_child():
+    for reader, writer, places in _forking:
+        os.close(writer)
+        os.set_blocking(reader, False)
+        _lent.append((reader, places))
+    _forking.clear()
+
+
+def _became_child():
+    for reader, _ in _lent:
+        os.close(reader)
+    _lent.clear()
+    for reader, writer, _ in _forking:
+        os.close(reader)
+        _inherited.append(writer)
+    _forking.clear()
+
+
+def _take_back():
+    """The blocks of children that are gone."""
+    for item in list(_lent):
+        reader, places = item
+        try:
+            os.read(reader, 1)
+        except BlockingIOError:
+            continue
+        _lent.remove(item)
+        os.close(reader)
+        for arena, lent in places:
+            arena.take_back(lent)
+
+
+os.register_at_fork(before=_lend, after_in_parent=_lent_to_child, after_in_child=_became_child)
 
 
 def _receive_storage(number, place, nbytes):
@@ -57,6 +108,8 @@ class ArenaReader:
 
     def load(self, payload, place):
         """The object of a payload, which is the pickle or, with a place, the size of its block."""
+        if _lent:
+            _take_back()
         if place >= 0:
             payload = bytes(self._arena.receive(place, int.from_bytes(payload, "little")))
         return pickle.loads(payload)

@@ -223,8 +223,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         kind, payload = self._arrived.pop(number)
         remote = self._owners.pop(number)
         remote.num_tasks -= 1
+        self._send_task()  # first: a batch that cannot be read costs no place among the prefetched
         value = remote.load(payload)
-        self._send_task()
         if kind == ERROR:
             value.reraise()
         batch, state, has_ended = value

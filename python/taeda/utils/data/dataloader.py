@@ -86,7 +86,7 @@ class DataLoader(Generic[T_co]):
     inside an epoch.
     """
 
-    _is_initialized = False
+    __initialized = False
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class DataLoader(Generic[T_co]):
         self._iterator = None  # of persistent workers
         self._progress = None  # of the iterator made last
         self._resumed_state = None
-        self._is_initialized = True
+        self.__initialized = True
         self.check_worker_number_rationality()
 
     @property
@@ -186,7 +186,7 @@ class DataLoader(Generic[T_co]):
         self._multiprocessing_context = context
 
     def __setattr__(self, attr, val):
-        if self._is_initialized and attr in _FIXED:
+        if self.__initialized and attr in _FIXED:
             raise ValueError(
                 f"{attr} attribute should not be set after {type(self).__name__} is initialized"
             )
