@@ -338,3 +338,19 @@ def test_the_older_scope_of_switches():
     with scope:
         assert t._fused_sdp_choice(*arguments) == 0
     assert t._fused_sdp_choice(*arguments) == 1
+
+
+def test_masks_have_tangents():
+    """Derivatives by a mask of numbers, forward as backward."""
+    query, key, value = (t.randn(1, 2, 4, 8, dtype=t.float64) for _ in range(3))
+    mask = t.randn(4, 4, dtype=t.float64)
+
+    def attended(mask):
+        return t.nn.functional.scaled_dot_product_attention(query, key, value, mask)
+
+    tangent = mask.cos()
+    forward = t.func.jvp(attended, (mask,), (tangent,))[1]
+    step = 1e-6 * tangent
+    expected = (attended(mask + step) - attended(mask - step)) / 2e-6
+    assert expected.abs().max() > 0.1
+    assert t.allclose(forward, expected, atol=1e-7)

@@ -444,3 +444,12 @@ def test_old_names_of_reductions():
     with pytest.warns(UserWarning, match="reduction='sum' instead"):
         old = F.kl_div(x, y, size_average=False, reduction="batchmean")
     assert t.equal(old, F.kl_div(x, y, reduction="batchmean"))
+
+
+def test_ctc_loss_has_no_second_derivative():
+    x = t.randn(6, 2, 4, dtype=t.float64, requires_grad=True)
+    targets = t.tensor([[1, 2, 2], [3, 1, 0]])
+    loss = t.nn.functional.ctc_loss(x.log_softmax(-1), targets, (6, 5), (3, 2))
+    (grad,) = t.autograd.grad(loss, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="_ctc_loss_backward is not implemented"):
+        t.autograd.grad((grad * x.detach()).sum(), x)

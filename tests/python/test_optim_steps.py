@@ -305,3 +305,18 @@ def test_a_fused_step_unscales_gradients_and_skips_infinite_ones(name):
     assert [param.tolist() for param in params] == before
     if "step" in optimizer.state[params[0]]:
         assert optimizer.state[params[0]]["step"].item() == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["Adam", "AdamW", "RAdam", "NAdam", "RMSprop", "Adagrad", "Adadelta"]
+)
+def test_differentiable_steps_of_a_number(name):
+    """The states of a parameter without dimensions are states, not counts of steps."""
+    weight = t.ones((), requires_grad=True)
+    param = weight.clone()
+    optimizer = getattr(optim, name)([param], lr=0.1, differentiable=True)
+    for _ in range(3):
+        param.grad = (weight * 2).sin()
+        optimizer.step()
+    param.backward()
+    assert weight.grad.isfinite()

@@ -36,7 +36,7 @@ def run(
     if foreach and not capturable and not differentiable:
         _over_lists(rule, params, grads, states, scalars, maximize)
         return
-    run_row = partial(_on_copies, rule) if differentiable else rule
+    run_row = partial(_on_copies, rule, len(states)) if differentiable else rule
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]
         row = [param, grad, *(column[i] if column else None for column in states)]
@@ -45,10 +45,11 @@ def run(
         run_row(*row, *(column[i] for column in scalars))
 
 
-def _on_copies(rule, param, grad, *states):
+def _on_copies(rule, num_states, param, grad, *rest):
     """Runs a rule on copies of the states: what the graph keeps of them, no later step changes."""
-    copies = [state if state is None or state.dim() == 0 else state.clone() for state in states]
-    rule(param, grad, *copies)
+    states, scalars = rest[:num_states], rest[num_states:]
+    copies = [state if state is None else state.clone() for state in states]
+    rule(param, grad, *copies, *scalars)
     for state, copy in zip(states, copies):
         if state is not copy:
             state.copy_(copy)

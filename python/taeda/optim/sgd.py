@@ -129,7 +129,7 @@ def sgd(
         chosen = [params[i] for i in indices], [d_p_list[i] for i in indices]
         if is_first:
             for i in indices:
-                momentum_buffer_list[i] = _C.empty_like(params[i])
+                momentum_buffer_list[i] = _C.zeros_like(params[i])
         buffers = [momentum_buffer_list[i] for i in indices] if momentum != 0 else []
         if fused:
             _C._fused_sgd_(

@@ -87,7 +87,9 @@ bool is_one_or(const SymInt& size, const SymInt& target) {
 
 bool can_mask_one_pass(const Tensor& query, const Tensor& key, const Tensor& mask) {
   if (!mask.defined()) return true;
-  if (mask.requires_grad() || (mask.dim() != 2 && mask.dim() != 4)) return false;
+  // A mask whose derivative is asked for, backward or forward, has it from the other form.
+  if (mask.requires_grad() || mask.impl()->has_tangent()) return false;
+  if (mask.dim() != 2 && mask.dim() != 4) return false;
   return is_one_or(mask.sym_size(-2), query.sym_size(2)) &&
          is_one_or(mask.sym_size(-1), key.sym_size(2)) &&
          (mask.dim() == 2 || (is_one_or(mask.sym_size(0), query.sym_size(0)) &&
