@@ -94,3 +94,30 @@ def test_the_older_form():
         t.testing.assert_allclose(t.ones(2), t.tensor([1.0, 1.001], dtype=t.float64))
     with pytest.warns(FutureWarning), pytest.raises(AssertionError, match=r"^mine$"):
         t.testing.assert_allclose([1, 2], [1, 3], msg="mine")
+
+
+def test_arrays_and_scalars_of_numpy():
+    numpy = pytest.importorskip("numpy")
+    close = t.testing.assert_close
+    close(numpy.array([1.0, 2.0]), numpy.array([1.0, 2.0]))
+    close(numpy.int64(3), 3)
+    close(numpy.bool_(True), True)
+    close(numpy.float32(1), numpy.float64(1))
+    with pytest.raises(AssertionError, match="Mismatched elements: 1 / 2"):
+        close(numpy.array([1.0, 2.0]), numpy.array([1.0, 3.0]))
+    with pytest.raises(TypeError, match="No comparison pair was able to handle"):
+        close(numpy.array([1.0]), t.ones(1))
+
+
+def test_none_tensors_without_data_and_float8():
+    close = t.testing.assert_close
+    close(None, None)
+    for pair in ((None, 1), (1, None), (t.ones(1), None)):
+        with pytest.raises(AssertionError, match=r"None mismatch: .* is not "):
+            close(*pair)
+    close(t.empty(2, device="meta"), t.empty(2, device="meta"))
+    with pytest.raises(AssertionError, match="attribute 'shape'"):
+        close(t.empty(2, device="meta"), t.empty(3, device="meta"))
+    close(t.ones(2).to(t.float8_e5m2), t.ones(2).to(t.float8_e5m2))
+    with pytest.raises(AssertionError, match="Mismatched elements: 2 / 2"):
+        close(t.ones(2).to(t.float8_e5m2), t.zeros(2).to(t.float8_e5m2))

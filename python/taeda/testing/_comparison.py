@@ -2,6 +2,7 @@
 
 import collections.abc
 import numbers
+import sys
 import warnings
 
 import taeda
@@ -134,15 +135,29 @@ def _compare(actual, expected, path, options):
     return next((p for p in problems if p is not None), None)
 
 
+def _of_numpy(value):
+    """An array as a tensor and a scalar of NumPy as a number, where a program uses NumPy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return value.item()
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return taeda.as_tensor(value)
+    return value
+
+
 def _compare_leaves(actual, expected, path, options):
+    if isinstance(actual, taeda.Tensor) == isinstance(expected, taeda.Tensor):
+        actual, expected = _of_numpy(actual), _of_numpy(expected)
     if isinstance(actual, taeda.Tensor) and isinstance(expected, taeda.Tensor):
         if not options["allow_subclasses"] and type(actual) is not type(expected):
             raise TypeError(f"{type(actual)} and {type(expected)} are of different types")
         return _compare_tensors(actual, expected, path, options)
     if _is_number(actual) and _is_number(expected):
         return _compare_numbers(actual, expected, path, options)
-    if actual is None and expected is None:
-        return None
+    if actual is None or expected is None:
+        if actual is expected:
+            return None
+        return _at(path, f"None mismatch: {actual} is not {expected}")
     if options.get("takes_all"):
         is_equal = actual == expected
         is_equal = bool(getattr(is_equal, "all", lambda: is_equal)())
@@ -224,7 +239,7 @@ def _compare_tensors(actual, expected, path, options):
         return _at(path, f"The values for attribute 'stride()' {text}")
     rtol, atol = options["tolerance"] or _tolerance(actual.dtype, expected.dtype)
     actual, expected = _comparable(actual, expected)
-    if actual.numel() == 0:
+    if actual.numel() == 0 or actual.is_meta:
         return None
     close = taeda.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
     if bool(close.all()):
@@ -238,9 +253,15 @@ def _tolerance(*dtypes, table=_TOLERANCES):
 
 
 def _comparable(actual, expected):
-    """Both on the CPU in a dtype that holds either."""
-    actual, expected = actual.detach().cpu(), expected.detach().cpu()
-    dtype = taeda.promote_types(actual.dtype, expected.dtype)
+    """Both on the CPU in a dtype that holds either; tensors without data stay where they are."""
+    actual, expected = actual.detach(), expected.detach()
+    if not (actual.is_meta and expected.is_meta):
+        actual, expected = actual.cpu(), expected.cpu()
+    dtype = actual.dtype
+    if dtype != expected.dtype:
+        dtype = taeda.promote_types(dtype, expected.dtype)
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        dtype = taeda.float32
     return actual.to(dtype), expected.to(dtype)
 
 
