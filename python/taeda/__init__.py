@@ -4,7 +4,8 @@ import sys
 
 from taeda import _C
 from taeda._C import *
-from taeda._C import Tensor
+from taeda._C import Generator, Tensor
+from taeda._rebuild import reduce_generator, set_generator_state
 from taeda._shape_functions import (
     atleast_1d,
     atleast_2d,
@@ -30,14 +31,16 @@ from taeda.functional import cdist, einsum, tensordot
 from taeda.overrides import handle_torch_function, has_torch_function_unary
 
 _install(Tensor)
-del _install
+Generator.__reduce__ = reduce_generator
+Generator.__setstate__ = set_generator_state
+del _install, reduce_generator, set_generator_state
 
 inf = 1e309
 nan = inf - inf
 e = 2.718281828459045
 pi = 3.141592653589793
 newaxis = None
-return_types = _C._return_types
+return_types = sys.modules["taeda.return_types"] = _C._return_types
 
 
 def is_storage(obj, /):
@@ -272,6 +275,7 @@ _OF_EXTENSION = {
     "StringType": "_schema_types.StringType",
     "TensorType": "_schema_types.TensorType",
     "Type": "_schema_types.Type",
+    "_LinAlgError": "_errors.LinAlgError",
     "_EnablePythonDispatcher": "utils._python_dispatch.enable_python_dispatcher",
     "_ExcludeDispatchKeyGuard": "library.keys.ExcludeDispatchKeys",
     "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",
@@ -300,7 +304,18 @@ def _of_extension(name):
     return getattr(import_module(f"taeda.{module}"), own_name)
 
 
+def _return_type(name):
+    # Whoever goes over all modules asks for `__file__`, and nothing may be imported then.
+    if name.startswith("_"):
+        raise AttributeError(f"module 'taeda.return_types' has no attribute '{name}'")
+    from taeda.utils._return_types import make
+
+    return make(name)
+
+
 _C.__getattr__ = _of_extension
+_C._VariableFunctions = _C._VariableFunctionsClass = _C  # where PyTorch's operators are
+return_types.__getattr__ = _return_type
 _C._profiler = sys.modules["taeda._C._profiler"] = type(sys)("taeda._C._profiler")
 _C._profiler.__getattr__ = lambda name: _of_extension(f"_profiler.{name}")
 

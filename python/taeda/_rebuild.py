@@ -178,3 +178,27 @@ def set_object_state(obj, state):
         for name, value in (attributes or {}).items():
             setattr(obj, name, value)
     return obj
+
+
+def reduce_generator(generator):
+    """Generator.__reduce__: what files of PyTorch have."""
+    offset = None if generator.device.type == "cpu" else generator.get_offset()
+    state = (generator.initial_seed(), offset, generator.get_state())
+    return type(generator), (generator.device,), state
+
+
+def set_generator_state(generator, state):
+    """Generator.__setstate__; in the older stream the bytes of tensors come after the pickle."""
+    from taeda.serialization._settings import _serialization_tls
+
+    if _serialization_tls.after_storages is not None:
+        _serialization_tls.after_storages.append(lambda: _set_generator(generator, *state))
+    else:
+        _set_generator(generator, *state)
+
+
+def _set_generator(generator, seed, offset, state):
+    generator.manual_seed(seed)
+    if offset is not None:
+        generator.set_offset(offset)
+    generator.set_state(state)

@@ -79,6 +79,9 @@ class iinfo:
         return hash(self.dtype)
 
 
+finfo.__module__ = iinfo.__module__ = "taeda"
+
+
 def typename(obj, /):
     """The name of an object's type with its module; a tensor's is its legacy type name."""
     if isinstance(obj, _C.Tensor):

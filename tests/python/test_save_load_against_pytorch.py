@@ -2,6 +2,8 @@
 
 import importlib
 import io
+import subprocess
+import sys
 
 import pytest
 from save_load_values import named_tensors, newer_values, shown, trained, values
@@ -43,6 +45,156 @@ def test_whole_modules(torch, is_archive):
         x = [[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]]
         expected = model(writer.tensor(x)).tolist()
         assert loaded(reader.tensor(x)).tolist() == [pytest.approx(row) for row in expected]
+
+
+def _hooked(t):
+    return importlib.import_module(f"{t.__name__}.nn.utils").spectral_norm(t.nn.Linear(3, 4))
+
+
+def _pruned(t):
+    prune = importlib.import_module(f"{t.__name__}.nn.utils.prune")
+    return prune.l1_unstructured(t.nn.Linear(3, 4), "weight", 2)
+
+
+# How to make a module, and the shapes of its input.
+WHOLE_MODULES = {
+    "LSTM": (lambda t: t.nn.LSTM(3, 4, 2, bidirectional=True), [(5, 2, 3)]),
+    "GRU": (lambda t: t.nn.GRU(3, 4), [(5, 2, 3)]),
+    "RNN": (lambda t: t.nn.RNN(3, 4), [(5, 2, 3)]),
+    "LSTMCell": (lambda t: t.nn.LSTMCell(3, 4), [(2, 3)]),
+    "Softmax": (lambda t: t.nn.Softmax(dim=1), [(2, 3)]),
+    "AdaptiveAvgPool2d": (lambda t: t.nn.AdaptiveAvgPool2d(1), [(1, 2, 3, 3)]),
+    "MultiheadAttention": (lambda t: t.nn.MultiheadAttention(4, 2), [(2, 4)] * 3),
+    "TripletMarginLoss": (lambda t: t.nn.TripletMarginLoss(), [(2, 3)] * 3),
+    "spectral_norm": (_hooked, [(2, 3)]),
+    "prune": (_pruned, [(2, 3)]),
+}
+
+
+def _flat(value):
+    if isinstance(value, (tuple, list)):
+        return [number for part in value for number in _flat(part)]
+    return [] if value is None else value.detach().flatten().tolist()
+
+
+def _numbers(t, module, shapes):
+    """What the module gives for fixed inputs."""
+    size = 0
+    inputs = []
+    for shape in shapes:
+        count = t.Size(shape).numel()
+        inputs.append((t.arange(size, size + count) * 0.1).sin().reshape(shape))
+        size += count
+    return _flat(module(*inputs))
+
+
+@pytest.mark.parametrize("is_archive", FORMATS)
+@pytest.mark.parametrize("name", WHOLE_MODULES)
+def test_whole_modules_that_private_files_define(torch, name, is_archive):
+    make, shapes = WHOLE_MODULES[name]
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        writer.manual_seed(0)
+        model = make(writer).eval()
+        loaded = through(model, writer, reader, is_archive, weights_only=False)
+        assert type(loaded).__module__ == f"{reader.__name__}.{type(model).__module__[6:]}"
+        expected = _numbers(writer, model, shapes)
+        assert _numbers(reader, loaded, shapes) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("is_archive", FORMATS)
+def test_modules_without_shapes_yet(torch, is_archive):
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        loaded = through(writer.nn.LazyLinear(4), writer, reader, is_archive, weights_only=False)
+        assert loaded(reader.ones(2, 3)).shape == (2, 4)
+        assert type(loaded) is reader.nn.Linear and loaded.in_features == 3
+        again = through(loaded.state_dict(), reader, writer, is_archive)
+        fresh = writer.nn.LazyLinear(4)
+        fresh.load_state_dict(again)  # its hook gives the parameters their shapes
+        assert fresh.weight.shape == (4, 3)
+
+
+def test_hooks_before_loading_keep_their_module(torch):
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        layer = writer.nn.Linear(1, 1)
+        layer.register_load_state_dict_pre_hook(_count)
+        loaded = through(layer, writer, reader, True, weights_only=False)
+        loaded.load_state_dict(loaded.state_dict())
+        assert loaded.loads == 1
+
+
+def _count(module, *args):
+    module.loads = getattr(module, "loads", 0) + 1
+
+
+SCHEDULERS = {
+    "StepLR": {"step_size": 2},
+    "CosineAnnealingLR": {"T_max": 5},
+    "OneCycleLR": {"max_lr": 1.0, "total_steps": 12},
+    "ReduceLROnPlateau": {},
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_whole_schedulers(torch, name):
+    for writer, reader in ((taeda, torch), (torch, taeda)):
+        optimizer = writer.optim.SGD(writer.nn.Linear(2, 2).parameters(), lr=1.0, momentum=0.9)
+        schedule = getattr(writer.optim.lr_scheduler, name)(optimizer, **SCHEDULERS[name])
+        optimizer.step()
+        loaded = through(schedule, writer, reader, True, weights_only=False)
+        for _ in range(5):
+            for each in (schedule, loaded):
+                each.optimizer.step()
+                each.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+            assert loaded.get_last_lr() == pytest.approx(schedule.get_last_lr())
+
+
+@pytest.mark.parametrize("is_archive", FORMATS)
+def test_named_results(torch, is_archive):
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        value = writer.tensor([1.0, 3.0, 2.0]).topk(2)
+        loaded = through(value, writer, reader, is_archive, weights_only=False)
+        assert type(loaded) is reader.return_types.topk
+        assert loaded.values.tolist() == [3.0, 2.0] and loaded.indices.tolist() == [1, 2]
+
+
+def test_named_results_in_a_process_that_has_made_none(torch, tmp_path):
+    torch.save(torch.tensor([1.0, 3.0]).max(0), tmp_path / "a.pt")
+    code = (
+        "import sys, taeda\n"
+        "loaded = taeda.load(sys.argv[1], weights_only=False)\n"
+        "print(type(loaded).__name__, loaded.values.item(), loaded.indices.item())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "a.pt")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["max", "3.0", "1"]
+
+
+def _generator(t):
+    """One that has drawn numbers, of the engine that both have."""
+    made = t.Generator(**({"engine": "mt19937"} if t is taeda else {})).manual_seed(5)
+    t.rand(3, generator=made)
+    return made
+
+
+@pytest.mark.parametrize("is_archive", FORMATS)
+def test_generators(torch, is_archive):
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        if reader is torch and not is_archive:
+            continue  # PyTorch takes the state before it has read it
+        made = _generator(writer)
+        loaded = through({"g": made}, writer, reader, is_archive, weights_only=False)["g"]
+        assert loaded.initial_seed() == 5
+        expected = writer.rand(3, generator=made).tolist()
+        assert reader.rand(3, generator=loaded).tolist() == expected
+
+
+def test_errors_and_functions_of_pytorch(torch):
+    for value in (torch.linalg.LinAlgError("singular"), torch.relu):
+        loaded = through(value, torch, taeda, True, weights_only=False)
+        if value is torch.relu:
+            assert loaded is taeda.relu
+        else:
+            assert type(loaded) is taeda.linalg.LinAlgError and loaded.args == ("singular",)
 
 
 def test_mapped_files(torch, tmp_path):

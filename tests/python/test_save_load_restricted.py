@@ -165,6 +165,19 @@ def test_calls_that_no_pickler_writes(name):
 
 
 @only_taeda
+@pytest.mark.parametrize("name", ["collections Counter", "collections OrderedDict", "builtins set"])
+def test_containers_do_not_go_through_tensors(name):
+    # The tensor of the archive, handed to a class: its size may be any number.
+    with zipfile.ZipFile(io.BytesIO(saved(t.zeros(10)))) as archive:
+        tensor = archive.read("archive/data.pkl")
+    call = b"c" + name.replace(" ", "\n").encode() + b"\n"
+    with pytest.raises(pickle.UnpicklingError, match="of the elements of a tensor is not loaded"):
+        load_pickle(
+            b"\x80\x02" + call + tensor.removeprefix(b"\x80\x02").removesuffix(b".") + b"\x85R."
+        )
+
+
+@only_taeda
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_pickles_name_the_byte(name):
     with pytest.raises(

@@ -2,6 +2,7 @@
 #include "python/src/serialization/python_model.h"
 
 #include "python/interop/errors.h"
+#include "python/interop/tensor_object.h"
 #include "python/interop/text.h"
 #include "python/interop/wrap.h"
 #include "taeda/serialization/pickle/byte_reader.h"
@@ -50,6 +51,17 @@ bool is_in(const Ref& set, PyObject* o) {
   return false;
 }
 
+// Whether a container of Python would go through the elements of a tensor, of which a small file
+// may claim any number.
+bool goes_through_tensor(PyObject* function, PyObject* arguments) {
+  if (!PyType_Check(function)) return false;
+  const std::string module = text_of(attribute(function, "__module__").get());
+  if (module != "builtins" && module != "collections") return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i)
+    if (is_tensor(PyTuple_GET_ITEM(arguments, i))) return true;
+  return false;
+}
+
 // Arguments of allowed functions that no pickler writes: sizes to allocate, encodings that compute,
 // other functions to call.
 void check_arguments(const PickleRules& rules, PyObject* function, PyObject* arguments) {
@@ -60,6 +72,9 @@ void check_arguments(const PickleRules& rules, PyObject* function, PyObject* arg
       !is_in(rules.rebuilders, PyTuple_GET_ITEM(arguments, 0)))
     throw PickleError(str("a tensor rebuilt by ",
                           shown(PyTuple_GET_ITEM(arguments, 0), PyObject_Str), " is not loaded"));
+  if (goes_through_tensor(function, arguments))
+    throw PickleError(
+        str(shown(function, PyObject_Str), " of the elements of a tensor is not loaded"));
   if (function == reinterpret_cast<PyObject*>(&PyByteArray_Type) && n > 0 &&
       PyIndex_Check(PyTuple_GET_ITEM(arguments, 0)))
     throw PickleError("bytearray of a number is not loaded: expected bytes or a str");

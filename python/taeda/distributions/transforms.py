@@ -3,6 +3,7 @@
 import math
 
 import taeda
+from taeda._own_names import adopt_private_classes
 from taeda.distributions import constraints
 from taeda.distributions._transform import (
     ComposeTransform,
@@ -275,3 +276,6 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+adopt_private_classes(globals())

@@ -1,5 +1,6 @@
 """Optimizers, schedules of learning rates, and averages of models."""
 
+from taeda._own_names import adopt_private_classes
 from taeda.optim._adafactor import Adafactor
 from taeda.optim._muon import Muon
 from taeda.optim._stateless import swap_in_optimizer_params_and_state
@@ -41,3 +42,5 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+adopt_private_classes(globals())

@@ -16,7 +16,11 @@ from taeda.serialization._persistence import (
     unpickler,
 )
 from taeda.serialization._safe_globals import Rules, refuse_persistent
-from taeda.serialization._settings import _serialization_tls, mapped_locations
+from taeda.serialization._settings import (
+    _serialization_tls,
+    collected_until_storages,
+    mapped_locations,
+)
 from taeda.storage import TypedStorage
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -86,11 +90,13 @@ def load(f, map_location, pickle_module, **pickle_load_args):
         if version != PROTOCOL_VERSION:
             raise RuntimeError(f"Invalid protocol version: {version}")
     load_next()  # the system that wrote the file
-    with mapped_locations(map_location):
+    with mapped_locations(map_location), collected_until_storages() as calls:
         result = load_next(reader.persistent_load)
     keys = load_next()
     with located(f, name_of(f)):
-        reader.fill(keys)
+        if reader.fill(keys):
+            for call in calls:
+                call()
     return result
 
 
@@ -147,8 +153,9 @@ class _Reader:
         return self.views[key]
 
     def fill(self, keys):
+        """Reads the bytes of the storages; False where they are not wanted."""
         if _C._fx.active_fake_mode() is not None or _serialization_tls.skip_data:
-            return
+            return False
         for key in keys:
             if key not in self.storages:
                 raise AssertionError(f"storage key {key!r} not found in deserialized_objects")
@@ -156,6 +163,7 @@ class _Reader:
             typed._untyped_storage._set_from_file(
                 self.f, None, _is_real_file(self.f), typed.dtype.itemsize
             )
+        return True
 
 
 def _size_of(f):

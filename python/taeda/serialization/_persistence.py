@@ -7,6 +7,7 @@ import taeda
 from taeda.serialization._locations import location_tag
 from taeda.serialization._names import find_class, pickle_for_file
 from taeda.storage import StorageType, TypedStorage
+from taeda.utils._return_types import set_home
 
 
 class StorageTable:
@@ -61,6 +62,7 @@ def _pickler_class(base):
 
 def pickled(obj, pickle_module, protocol, persistent_id):
     """The pickle of an object, with the names that files have."""
+    set_home()
     buffer = io.BytesIO()
     pickler = _pickler_class(pickle_module.Pickler)(buffer, protocol=protocol)
     pickler.describe = persistent_id

@@ -26,6 +26,7 @@ class _SerializationLocal(threading.local):
     map_location = None
     skip_data = False
     materialize_fake_tensors = False
+    after_storages = None  # a list of what waits for the bytes of tensors
 
 
 _serialization_tls = _SerializationLocal()
@@ -40,6 +41,17 @@ def mapped_locations(map_location):
         yield
     finally:
         _serialization_tls.map_location = before
+
+
+@contextlib.contextmanager
+def collected_until_storages():
+    """A `with` block whose objects leave calls that need the bytes of tensors in a list."""
+    before = _serialization_tls.after_storages
+    _serialization_tls.after_storages = calls = []
+    try:
+        yield calls
+    finally:
+        _serialization_tls.after_storages = before
 
 
 class LoadEndianness(Enum):

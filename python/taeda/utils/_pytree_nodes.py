@@ -20,6 +20,7 @@ SUPPORTED_NODES = {}
 SUPPORTED_SERIALIZED_TYPES = {}
 SERIALIZED_TYPE_TO_PYTHON_TYPE = {}
 CONSTANT_NODES = set()
+_RETURN_TYPES = ("taeda.return_types", "torch.return_types")
 _LOCK = threading.RLock()
 
 
@@ -163,7 +164,7 @@ def _get_node_type(tree):
     if issubclass(cls, tuple) and cls is not tuple:
         if is_namedtuple_class(cls):
             return namedtuple
-        if cls.__module__ == "torch.return_types" and cls not in SUPPORTED_NODES:
+        if cls.__module__ in _RETURN_TYPES and cls not in SUPPORTED_NODES:
             _register_return_type(cls)
     return cls
 

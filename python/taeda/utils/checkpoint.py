@@ -4,6 +4,7 @@ import contextlib
 import warnings
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda.autograd import backward, enable_grad, no_grad
 from taeda.autograd.function import Function
 from taeda.utils._forward_state import ForwardState, accelerators_of
@@ -305,3 +306,6 @@ def set_device_states(devices, states, *, device_type=None):
     module = _device_module(device_type or DefaultDeviceType.get_device_type())
     for device, state in zip(devices, states):
         module.set_rng_state(state, device)
+
+
+adopt_private_classes(globals())

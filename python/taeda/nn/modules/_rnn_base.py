@@ -116,8 +116,13 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
+    def __getstate__(self):
+        # PyTorch's layers keep this list, and look for it in what they are given.
+        return {**super().__getstate__(), "_flat_weights": self._flat_weights}
+
     def __setstate__(self, state):
         super().__setstate__(state)
+        self.__dict__.pop("_flat_weights", None)  # here the parameters tell it
         self.__dict__.setdefault("proj_size", 0)
 
     def extra_repr(self):

@@ -45,10 +45,14 @@ class _WrappedHook:
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self):
-        return self.hook, self.module() if self.with_module else None
+        state = {"hook": self.hook, "with_module": self.with_module}
+        return {**state, "module": self.module()} if self.with_module else state
 
     def __setstate__(self, state):
-        self.__init__(*state)
+        module = state["module"] if state["with_module"] else None
+        if state["with_module"] and module is None:
+            raise RuntimeError("You are trying to revive the hook of a dead Module!")
+        self.__init__(state["hook"], module)
 
 
 class StateDict:

@@ -2,6 +2,7 @@
 
 from warnings import warn
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn import init as _init
 from taeda.nn.modules._along_dim import LogSoftmax, Softmax, Softmax2d, Softmin
@@ -351,3 +352,6 @@ class Tanhshrink(Module):
 
     def forward(self, input):
         return F.tanhshrink(input)
+
+
+adopt_private_classes(globals())

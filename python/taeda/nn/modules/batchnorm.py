@@ -1,5 +1,6 @@
 """Batch normalization: statistics of each channel over the batch, kept for evaluation."""
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn.modules._norm_base import _LazyNormBase, _NormBase
 
@@ -141,3 +142,6 @@ class SyncBatchNorm(_BatchNorm):
             setattr(converted, name, getattr(module, name))
         converted.training = module.training
         return converted
+
+
+adopt_private_classes(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from warnings import warn
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn.modules._pairs import checked_pairs
 from taeda.nn.modules._parameter_containers import ParameterDict, ParameterList
 from taeda.nn.modules.module import Module, _addindent
@@ -262,3 +263,6 @@ class ModuleDict(Module):
             modules = modules.items()
         for key, value in checked_pairs("ModuleDict", modules):
             self[key] = value
+
+
+adopt_private_classes(globals())

@@ -1,5 +1,6 @@
 """Convolutions and transposed convolutions of one, two and three spatial dimensions."""
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn.modules._conv_base import _Conv, _ConvNd, _ConvTransposeNd  # noqa: F401
 from taeda.nn.modules._lazy_conv import _LazyConv, _LazyConvTranspose, _LazyConvXdMixin  # noqa: F401
@@ -108,3 +109,6 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A ConvTranspose3d whose in_channels is that of its first input."""
 
     cls_to_become = ConvTranspose3d
+
+
+adopt_private_classes(globals())

@@ -2,6 +2,7 @@
 
 from warnings import warn
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn.modules._linear_cross_entropy import LinearCrossEntropyLoss
 from taeda.nn.modules._loss_base import _Loss, _WeightedLoss
@@ -260,3 +261,6 @@ class CTCLoss(_Loss):
             self.reduction,
             self.zero_infinity,
         )
+
+
+adopt_private_classes(globals())

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from types import ModuleType
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda._type_info import typename
 from taeda.nn.modules import _hooks
 from taeda.nn.modules._conversion import Conversion
@@ -19,7 +20,12 @@ from taeda.nn.modules._hooks import (  # noqa: F401
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from taeda.nn.modules._state import _EXTRA_STATE_KEY_SUFFIX, StateDict, _IncompatibleKeys  # noqa: F401
+from taeda.nn.modules._state import (  # noqa: F401
+    _EXTRA_STATE_KEY_SUFFIX,
+    StateDict,
+    _IncompatibleKeys,
+    _WrappedHook,
+)
 from taeda.nn.modules._traversal import Traversal
 from taeda.nn.parameter import Buffer, Parameter
 from taeda.overrides import is_tensor_like
@@ -326,3 +332,5 @@ class _WithGlobalHooks(ModuleType):
 
 
 sys.modules[__name__].__class__ = _WithGlobalHooks
+
+adopt_private_classes(globals())

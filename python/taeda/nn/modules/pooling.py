@@ -1,5 +1,6 @@
 """Pooling over windows of one, two and three spatial dimensions as modules."""
 
+from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn.modules._adaptive_pooling import (
     AdaptiveAvgPool1d,
@@ -266,3 +267,6 @@ class LPPool3d(_LPPoolNd):
 
     def forward(self, input):
         return self._pool(F.lp_pool3d, input)
+
+
+adopt_private_classes(globals())

@@ -3,6 +3,7 @@
 from warnings import warn
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda.nn.modules._rnn_base import RNNBase, _apply_permutation
 from taeda.nn.modules._rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 
@@ -109,3 +110,6 @@ class LSTM(RNNBase):
     def _run(self, *args):
         output, *states = _C.lstm(*args)
         return output, tuple(states)
+
+
+adopt_private_classes(globals())

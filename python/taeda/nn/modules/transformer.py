@@ -4,6 +4,7 @@ import copy
 from warnings import warn
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda.backends import mha
 from taeda.compiler import is_compiling
 from taeda.nn import functional as F
@@ -280,3 +281,6 @@ class Transformer(Module):
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 init.xavier_uniform_(parameter)
+
+
+adopt_private_classes(globals())

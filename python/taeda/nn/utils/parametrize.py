@@ -7,6 +7,7 @@ property; the tensors that it is computed from are in `module.parametrizations`.
 from contextlib import contextmanager
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn.modules.container import ModuleDict
 from taeda.nn.parameter import Parameter
@@ -187,3 +188,6 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
         for original in source.original_names():
             setattr(target, original, getattr(source, original))
     return to_module
+
+
+adopt_private_classes(globals())

@@ -7,6 +7,7 @@ attribute that a hook computes. Pruning again makes the mask smaller.
 from collections.abc import Iterable
 
 from taeda import _C
+from taeda._own_names import adopt_private_classes
 from taeda.nn.utils._pruning_checks import (  # noqa: F401 (PyTorch's path of these)
     _compute_norm,
     _compute_nparams_toprune,
@@ -132,3 +133,6 @@ def is_pruned(module):
         for child in module.modules()
         for hook in child._forward_pre_hooks.values()
     )
+
+
+adopt_private_classes(globals())

@@ -1,5 +1,6 @@
 """Schedules of learning rates."""
 
+from taeda._own_names import adopt_private_classes
 from taeda.optim.lr_scheduler._base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -43,3 +44,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+adopt_private_classes(globals())
