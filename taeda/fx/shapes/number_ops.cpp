@@ -104,9 +104,11 @@ const Expr* apply_number_op(ExprPool& pool, NumberOp op, const Expr* a, const Ex
 
 namespace {
 
-// A number of the program, not a size: those are not below zero.
+// A number of a captured program: sizes are not below zero, and inputs of exported programs that
+// are integers have 64 bits.
 bool is_program_number(const Expr* symbol) {
-  return symbol->kind == SymKind::Float || symbol->range.lo < 0;
+  return symbol->kind == SymKind::Float ||
+         (symbol->range.lo < 0 && symbol->range.lo != IntRange::kMin);
 }
 
 // With sizes below 2^31, which leaves products of two.
