@@ -156,6 +156,7 @@ class Attacher {
       for (size_t d = 0; d < member.at.size(); ++d) to_axes[own_variable(pool, d)] = member.at[d];
       if (!moves_as_one(*unit.definition, member.at)) return false;
       for (const Read& read : unit.reads) {
+        if (!read.definition) return false;  // of a reduction, whose results lie by its own rules
         Place place;
         for (const Expr* e : read.place) place.push_back(symbolic::substitute(pool, e, to_axes));
         if (!moves_as_one(*read.definition, place)) return false;

@@ -289,3 +289,32 @@ def test_reports_say_what_a_convolution_saves():
     (step,) = compiled.report()[0]["steps"]
     assert step["bytes_saved"] == 2 * 2 * 6 * 6 * 6 * 4
     assert step["nodes"] == ["convolution = convolution", "relu = relu"]
+
+
+class BesideReductions(t.nn.Module):
+    """What follows a convolution also reads sums of other values."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = t.nn.Conv2d(8, 8, 3, padding=1)
+        self.pointwise = t.nn.Conv2d(8, 8, 1)
+        self.norm = t.nn.GroupNorm(2, 8)
+
+    def forward(self, x):
+        y = x.sin()
+        scaled = self.pointwise(y) * y.mean((2, 3), keepdim=True)
+        return (
+            (self.convolution(x) + self.norm(y)).relu(),
+            scaled.tanh(),
+            self.convolution(y) * y.sum(),
+        )
+
+
+@pytest.mark.parametrize("memory_format", [t.contiguous_format, t.channels_last])
+def test_results_of_reductions_beside_a_convolution(memory_format):
+    model = BesideReductions()
+    compiled = t.compile(model, options={"native": "never"})
+    for size in (5, 7, 6):
+        x = t.randn(4, 8, size, size).to(memory_format=memory_format)
+        for got, expected in zip(compiled(x), model(x), strict=True):
+            assert t.allclose(got, expected, atol=1e-6)
