@@ -81,6 +81,7 @@ Tensor normal_(Tensor tensor, double mean, double std) {
 
 Tensor uniform_(Tensor tensor, double low, double high) {
   const NoGradGuard no_grad;
+  if (tensor.numel() == 0) return tensor;  // bounds by a fan of zero are infinite
   return tensor.uniform_(low, high);
 }
 
