@@ -16,6 +16,7 @@ import taeda
 CONSTANTS = {
     "detach_copy": "it cuts the graph, as detach does",
     "_amp_update_scale_": "a scale is changed outside any graph",
+    "_foreach_zero": "zeros depend on nothing",
 }
 # Operators that PyTorch differentiates by some of their arguments, and Taeda by none: both raise.
 OTHER_WORDS = {"native_layer_norm_backward", "native_batch_norm_backward"}
@@ -164,3 +165,13 @@ def test_the_node_says_so():
     x = taeda.tensor(X, requires_grad=True)
     assert taeda.heaviside(x, x).grad_fn.name() == "NotImplemented"
     assert taeda.ops.aten.lift_fresh_copy(x).grad_fn is not None
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 2, 2)])
+def test_second_derivatives_that_are_zero(shape):
+    x = taeda.rand(shape, dtype=taeda.float64, requires_grad=True)
+    target = taeda.zeros((shape[0], *shape[2:]), dtype=taeda.int64)
+    loss = taeda.nn.functional.nll_loss(x, target)
+    (grad,) = taeda.autograd.grad(loss, x, create_graph=True)
+    (second,) = taeda.autograd.grad(grad.sum(), x)
+    assert second.shape == x.shape and not second.any()
