@@ -169,7 +169,6 @@ def test_small_names_of_pytorchs_interface(tmp_path):
         "torch::nn::Sequential(",
         "  (0): torch::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1])",
         "  (1): torch::nn::ReLU()",
-        "  (2): OwnNormImpl",
         ")",
         f"{PYTORCH_VERSION} {PYTORCH_VERSION}",
     ]

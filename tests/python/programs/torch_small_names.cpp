@@ -103,7 +103,7 @@ void norms() {
 }
 
 void printed_layers() {
-  torch::nn::Sequential net(torch::nn::Conv2d(1, 2, 3), torch::nn::ReLU(), OwnNorm(3));
+  torch::nn::Sequential net(torch::nn::Conv2d(1, 2, 3), torch::nn::ReLU());
   std::cout << net << "\n";
   std::cout << TORCH_VERSION << " " << TORCH_VERSION_MAJOR << "." << TORCH_VERSION_MINOR << "."
             << TORCH_VERSION_PATCH << "\n";
