@@ -55,13 +55,16 @@ struct PlanStep {
   }
 };
 
-// Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
+// Where a symbol's value comes from: a number of an input that is scale * symbol + offset + rest,
+// where symbols that were bound before tell the rest.
 struct SymbolBinding {
   enum class Of : uint8_t { Number, Size, Stride, Offset };
   size_t input;
   Of of;
   int dim = 0;  // of a size or stride
   int64_t scale = 1, offset = 0;
+  size_t symbol = 0;  // of the program's
+  std::optional<IndexProgram> rest = {};
 };
 
 struct ShapePrograms {

@@ -193,15 +193,15 @@ int64_t Run::number_of(const SymbolBinding& binding, const Value& input) const {
 void Run::take_inputs(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
-  for (size_t s = 0; s < plan_.bindings.size(); ++s) {
-    const SymbolBinding& binding = plan_.bindings[s];
-    if (program_.symbols[s]->kind == SymKind::Float) {
-      state_.symbols[s] = std::bit_cast<int64_t>(inputs[binding.input].to_double());
+  for (const SymbolBinding& binding : plan_.bindings) {
+    int64_t& symbol = state_.symbols[binding.symbol];
+    if (program_.symbols[binding.symbol]->kind == SymKind::Float) {
+      symbol = std::bit_cast<int64_t>(inputs[binding.input].to_double());
       continue;
     }
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
-    state_.symbols[s] =
-        (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
+    const int64_t rest = binding.rest ? (*binding.rest)(state_.symbols.data()) : 0;
+    symbol = (number_of(binding, inputs[binding.input]) - binding.offset - rest) / binding.scale;
   }
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);
