@@ -113,6 +113,7 @@ class Attacher {
     if (!is_gainful(product, group, fitted->at)) return false;
     group.product = product;
     group.element = own;
+    group.product_at = fitted->at;
     group.is_only_reader = readers_[product].size() == 1 && results_.count(product) == 0;
     group.are_channels_columns = has_channels_innermost(product);
     for (size_t d = 0; d < fitted->at.size(); ++d)
@@ -332,8 +333,7 @@ std::vector<const Expr*> block_symbols(symbolic::ExprPool& pool) {
   return made;
 }
 
-GroupKernel write_block_kernel(const Program& program, const Group& group) {
-  GroupKernel made = write_kernel(program, group, "kernel");
+GroupKernel write_block_kernel(const Group& group, GroupKernel made) {
   kernel::Kernel& kernel = made.kernel;
   symbolic::ExprPool& pool = *kernel.pool;
   const std::vector<const Expr*> block = block_symbols(pool);
