@@ -98,8 +98,8 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   };
   std::vector<const Expr*> block_sizes = program->symbols;
   for (const Expr* symbol : block_symbols(*program->pool)) block_sizes.push_back(symbol);
-  const auto block_kernel = [&](const Group& group) {
-    return std::make_unique<KernelStep>(write_block_kernel(*program, group), block_sizes,
+  const auto block_kernel = [&](const Group& group, GroupKernel whole) {
+    return std::make_unique<KernelStep>(write_block_kernel(group, std::move(whole)), block_sizes,
                                         add_memory);
   };
   for (const Group& group : groups) {
@@ -110,16 +110,18 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
       step.call = call_step(first, group);
       for (const Group& operand : group.operands) {
         const int value = first.call->arguments[operand.argument].tensor;
-        step.operands.push_back({block_kernel(operand), value,
-                                 program->values[value].geometry.memory, operand.is_by_columns,
+        step.operands.push_back({block_kernel(operand, write_kernel(*program, operand, "kernel")),
+                                 value, program->values[value].geometry.memory,
+                                 operand.is_by_columns,
                                  operand.argument == step.call->product->second});
       }
       if (!has_product) continue;
     }
-    step.kernel = has_product
-                      ? block_kernel(group)
-                      : std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"),
-                                                     program->symbols, add_memory);
+    GroupKernel whole = write_kernel(*program, group, "kernel");
+    if (has_product) step.call->post_ops = find_post_ops(*program, group, whole);
+    step.kernel =
+        has_product ? block_kernel(group, std::move(whole))
+                    : std::make_unique<KernelStep>(std::move(whole), program->symbols, add_memory);
   }
   seconds.emplace_back("write", watch.lap());
 }
