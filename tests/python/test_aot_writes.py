@@ -209,8 +209,8 @@ def clamp_through_a_view(x):
 
 
 def clamp_through_parts(x):
-    for part in x.split(1):
-        part.clamp_(-1, 4)
+    for row in range(2):
+        x[row].clamp_(-1, 4)
     return x.exp()
 
 
@@ -233,7 +233,5 @@ def test_gradients_of_what_was_there_before_a_write(function, backend):
         result = f(x)
         return result, x, t.autograd.grad(result.square().sum(), leaf)[0]
 
-    for found, wanted in zip(
-        run(t.compile(function, backend=backend)), run(function), strict=True
-    ):
+    for found, wanted in zip(run(t.compile(function, backend=backend)), run(function), strict=True):
         t.testing.assert_close(found, wanted)

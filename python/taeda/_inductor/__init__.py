@@ -148,6 +148,8 @@ def _plan_options(form, gm, example_inputs):
         "frozen": _frozen(gm, example_inputs),
         "lays_out_filters": config.layout_optimization,
         "fuses_into_products": config.epilogue_fusion,
+        "has_post_ops": not config.exact,
+        "lays_out_images": config.layout_optimization and not config.exact,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": backward_scope(),
