@@ -5,7 +5,7 @@ import builtins
 import taeda
 from taeda import SymBool, SymFloat, SymInt
 from taeda._C._fx import Expr
-from taeda.fx.symbolic.inputs import int_oo
+from taeda.fx.symbolic.dimensions import int_oo
 
 _NUMBERS = (SymInt, SymFloat, SymBool)
 

@@ -1,45 +1,15 @@
 """Shape environments: symbols for sizes, what is assumed of them, and the guards of a program."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 
 import taeda
 from taeda import SymInt
 from taeda._C import _fx
-from taeda._C._fx import Expr
-from taeda.fx.symbolic.inputs import DimDynamic, StatelessSymbolicContext, ValueRanges, int_oo
+from taeda.fx.symbolic.dimensions import DimDynamic, int_oo
 from taeda.fx.symbolic.numbers import free_unbacked_symbols, numbers_of
 from taeda.utils._config_module import shapes_config
 
-__all__ = ["RuntimeAssert", "ShapeEnv", "ShapeEnvSettings", "ShapeGuard"]
-
-
-@dataclass(frozen=True)
-class ShapeEnvSettings:
-    """What an environment was made with: how it treats the numbers of inputs and of data."""
-
-    allow_scalar_outputs: bool
-    allow_dynamic_output_shape_ops: bool
-    assume_static_by_default: bool
-    specialize_zero_one: bool
-    duck_shape: bool
-
-
-@dataclass(frozen=True)
-class ShapeGuard:
-    """A condition the program was specialized on, and where."""
-
-    expr: Expr
-    stack: str
-
-
-@dataclass(frozen=True)
-class RuntimeAssert:
-    """A condition on unbacked symbols that is checked when the program runs."""
-
-    expr: Expr
-    msg: str
-    stack: str
+__all__ = ["ShapeEnv"]
 
 
 def _name(source):
@@ -61,7 +31,7 @@ def _encoded(constraint):
 class ShapeEnv(_fx.ShapeEnv):
     """The symbols of a program's shapes and the guards under which it is valid.
 
-    The settings are those of `ShapeEnvSettings`, by name.
+    The settings are those of `records.ShapeEnvSettings`, by name.
     """
 
     def __init__(self, **settings):
@@ -102,6 +72,10 @@ class ShapeEnv(_fx.ShapeEnv):
     @property
     def settings(self):
         """What it was made with."""
+        from dataclasses import fields
+
+        from taeda.fx.symbolic.records import ShapeEnvSettings
+
         return ShapeEnvSettings(**{f.name: getattr(self, f.name) for f in fields(ShapeEnvSettings)})
 
     # ---- symbols ----
@@ -155,6 +129,8 @@ class ShapeEnv(_fx.ShapeEnv):
     def create_symbolic_sizes_strides_storage_offset(self, ex, source, *, symbolic_context=None):
         """Sizes, strides and offset of a tensor as symbols, and expressions of them."""
         if symbolic_context is None:
+            from taeda.fx.symbolic.inputs import StatelessSymbolicContext
+
             how = DimDynamic.STATIC if self.assume_static_by_default else DimDynamic.DUCK
             symbolic_context = StatelessSymbolicContext([how] * ex.dim())
         limits = symbolic_context.constraint_sizes or [None] * ex.dim()
@@ -207,6 +183,8 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def bound_sympy(self, expr):
         """The range of an expression."""
+        from taeda.fx.symbolic.inputs import ValueRanges
+
         lower, upper = self._range(expr)
         return ValueRanges(-int_oo if lower is None else lower, int_oo if upper is None else upper)
 
@@ -245,12 +223,16 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def constrain_symbol_range(self, s, compiler_min, compiler_max):
         """Asserts the bounds of a symbol."""
+        from taeda.fx.symbolic.inputs import ValueRanges
+
         self._constrain_range(s, *ValueRanges(compiler_min, compiler_max)._bounds())
 
     # ---- guards ----
     @property
     def guards(self):
         """The conditions specialized on so far."""
+        from taeda.fx.symbolic.records import ShapeGuard
+
         return [ShapeGuard(expr, where) for expr, where, _ in self._guards()]
 
     def get_nontrivial_guards(self):
@@ -271,6 +253,8 @@ class ShapeEnv(_fx.ShapeEnv):
     @property
     def deferred_runtime_asserts(self):
         """Conditions on unbacked symbols, by the youngest symbol in each."""
+        from taeda.fx.symbolic.records import RuntimeAssert
+
         result = {}
         for expr, where, message in self._runtime_asserts():
             unbacked = free_unbacked_symbols(expr)
