@@ -14,7 +14,6 @@ import taeda
 import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
 from taeda._reduction import reduced_with_storage
-from taeda.fx.symbolic.dimensions import DimDynamic
 from taeda.utils._config_module import functorch_config
 from taeda.utils._python_dispatch import TorchDispatchMode
 
@@ -286,6 +285,7 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         return fake
 
     def _marked_context(self, tensor):
+        from taeda.fx.symbolic.inputs import DimDynamic
         from taeda.fx.symbolic.marks import marked_context
 
         is_static = self.shape_env.assume_static_by_default

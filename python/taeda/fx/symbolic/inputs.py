@@ -1,8 +1,19 @@
 """How the numbers of a program's inputs are treated: dynamic or not, within which bounds."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
-from taeda.fx.symbolic.dimensions import DimDynamic, int_oo  # noqa: F401
+from taeda.fx.symbolic.numbers import int_oo
+
+
+class DimDynamic(Enum):
+    """How a dimension of an input is treated."""
+
+    DYNAMIC = 0  # a symbol of its own
+    DUCK = 1  # a symbol shared with equal sizes
+    STATIC = 2  # a constant
+    UNBACKED = 3  # a symbol without a hint
+    INFER_STRIDE = 4  # an expression of the sizes
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 import taeda
 from taeda import SymInt
 from taeda._C import _fx
-from taeda.fx.symbolic.dimensions import DimDynamic, int_oo
-from taeda.fx.symbolic.numbers import free_unbacked_symbols, numbers_of
+from taeda.fx.symbolic.numbers import free_unbacked_symbols, int_oo, numbers_of
 from taeda.utils._config_module import shapes_config
 
 __all__ = ["ShapeEnv"]
@@ -83,28 +82,34 @@ class ShapeEnv(_fx.ShapeEnv):
         self,
         val,
         source,
-        dynamic_dim=DimDynamic.DUCK,
+        dynamic_dim=None,
         constraint_dim=None,
         positive=True,
         do_not_specialize_zero_one=False,
         symbolic_context=None,
     ):
-        """The expression of an input's number: a symbol, or a constant where it is specialized."""
+        """The expression of an input's number: a symbol, or a constant where it is specialized.
+
+        `dynamic_dim` is a DimDynamic, DUCK without one.
+        """
+        from taeda.fx.symbolic.inputs import DimDynamic
+
+        how = (DimDynamic.DUCK if dynamic_dim is None else dynamic_dim).value
         lower = 0 if positive else None
         if isinstance(val, float):
-            return self._create_symbol(val, _name(source), dynamic_dim.value, None, None, None)
+            return self._create_symbol(val, _name(source), how, None, None, None)
         specialize_zero_one = self.specialize_zero_one
         if do_not_specialize_zero_one:
             self._configure(False, self.duck_shape, self._is_backed_oblivious)
         try:
             return self._create_symbol(
-                val, _name(source), dynamic_dim.value, _encoded(constraint_dim), lower, None
+                val, _name(source), how, _encoded(constraint_dim), lower, None
             )
         finally:
             self._configure(specialize_zero_one, self.duck_shape, self._is_backed_oblivious)
 
     def create_unspecified_symbol(
-        self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, symbolic_context=None
+        self, val, source, dynamic_dim=None, constraint_dim=None, symbolic_context=None
     ):
         """A symbol for a number that is no size: it may be negative, 0 or 1."""
         return self.create_symbol(
@@ -129,7 +134,7 @@ class ShapeEnv(_fx.ShapeEnv):
     def create_symbolic_sizes_strides_storage_offset(self, ex, source, *, symbolic_context=None):
         """Sizes, strides and offset of a tensor as symbols, and expressions of them."""
         if symbolic_context is None:
-            from taeda.fx.symbolic.inputs import StatelessSymbolicContext
+            from taeda.fx.symbolic.inputs import DimDynamic, StatelessSymbolicContext
 
             how = DimDynamic.STATIC if self.assume_static_by_default else DimDynamic.DUCK
             symbolic_context = StatelessSymbolicContext([how] * ex.dim())
