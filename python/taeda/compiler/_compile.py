@@ -14,7 +14,6 @@ from taeda.compiler._backends import get_default_backend, inductor, lookup_backe
 from taeda.compiler._callbacks import callback_handler
 from taeda.compiler._capture import CapturedGraph
 from taeda.compiler._counters import counters, keep_reason
-from taeda.compiler._errors import BackendCompilerFailed
 from taeda.compiler._metrics import measured
 from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
@@ -140,6 +139,8 @@ def _graph_compiler(context):
         except Exception as error:
             is_optional = _is_inductor(backend) and not is_strict()
             if not is_optional and not config.suppress_errors:
+                from taeda.compiler._errors import BackendCompilerFailed
+
                 raise BackendCompilerFailed(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
