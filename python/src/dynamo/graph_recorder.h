@@ -19,23 +19,6 @@
 
 namespace taeda::python {
 
-// What functions that are not entered do, by object. Python fills it when the first program is
-// compiled (taeda/compiler/_known_calls.py).
-class KnownCalls {
- public:
-  void set(PyObject* function, dynamo::CallKind kind);
-  dynamo::CallKind of(PyObject* function) const;
-  // Another function is entered instead; null without one. Borrowed.
-  void substitute(PyObject* function, PyObject* with);
-  PyObject* substitute_of(PyObject* function) const;
-  bool empty() const { return kinds_.empty(); }
-
- private:
-  std::unordered_map<PyObject*, dynamo::CallKind> kinds_;
-  std::unordered_map<PyObject*, PyObject*> substitutes_;
-};
-KnownCalls& known_calls();
-
 // Sizes and numbers of inputs at earlier captures of a region: what differs from one to the next
 // becomes a symbol.
 struct History {
@@ -131,13 +114,15 @@ class GraphRecorder final : public dynamo::Recorder {
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
   const fx::Node* node_of_number(PyObject* number) const;
-  Ref with_nodes(PyObject* value);
-  Ref with_nodes_natively(PyObject* value);
-  Ref node_of_fields(PyObject* value);
+  fx::Arg arg_of(PyObject* value);
+  std::vector<fx::Arg> args_of(PyObject* sequence);
+  std::vector<fx::Arg> args_of_natively(PyObject* sequence);
+  fx::Node* node_of_fields(PyObject* value);
   std::string unique_name(const std::string& source);
   std::string user_lines();
-  void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
-  fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
+  void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result);
+  fx::Node& create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs);
+  void learn(PyObject* function) const;
 
   dynamo::Sources& sources_;
   dynamo::GuardProgram& guards_;

@@ -3,11 +3,8 @@
 from taeda.backends._compiled import is_compile_supported
 from taeda.compiler._counters import counters, graph_break_reasons
 from taeda.compiler._instruction_source import get_instruction_source_311
-from taeda.compiler._metrics import (
-    CompilationMetrics,
-    clear_compilation_metrics,
-    get_compilation_metrics,
-)
+from taeda.compiler._metrics import clear_compilation_metrics, get_compilation_metrics
+from taeda.compiler._metrics_records import CompilationMetrics
 from taeda.compiler._testing_results import (
     clone_input,
     clone_inputs,

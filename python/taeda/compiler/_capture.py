@@ -1,7 +1,6 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
 import functools
-import re
 import warnings
 
 from taeda import _C
@@ -11,15 +10,13 @@ from taeda.fx.fake.tensors import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
-from taeda.fx.graph_module import GraphModule
-from taeda.fx.node import map_arg
 from taeda.fx.symbolic.shape_env import ShapeEnv
-from taeda.nn import Module
 from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "DATA_DEPENDENT",
+    "CapturedGraph",
     "add_hook",
     "apply_function",
     "make_body",
@@ -44,6 +41,10 @@ def _changing_sources():
 
     A name is the text of a source or a pattern of such texts.
     """
+    if not compiler_config.dynamic_sources:
+        return None
+    import re
+
     names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
     parts = [part for name in names if name for part in (re.escape(name), name)]
     return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
@@ -77,8 +78,46 @@ def replays_writes(sources):
     return config.replay_side_effects
 
 
+class CapturedGraph:
+    """What a capture gives to be compiled: a graph, and as attributes the functions which it gives
+    to its calls.
+
+    Plans are made of it in C++; the classes of Python for graphs are loaded for those who look.
+    """
+
+    def __init__(self, bare, bodies):
+        self._bare = bare
+        self._bodies = bodies
+        self._module = None
+
+    def __getattr__(self, name):
+        if self._bodies is None or name not in self._bodies:
+            raise AttributeError(f"the graph has no function {name}")
+        return self._bodies[name]
+
+    @property
+    def num_calls(self):
+        return _C._fx.count_calls(self._bare)
+
+    @property
+    def graph(self):
+        """The graph for Python."""
+        return _C._fx.full_graph(self._bare)
+
+    @property
+    def module(self):
+        """The same as a GraphModule."""
+        if self._module is None:
+            from taeda.fx.graph_module import GraphModule
+
+            self._module = GraphModule(with_bodies(self.graph, self._bodies), self.graph)
+        return self._module
+
+
 def with_bodies(graph, bodies):
     """A module that has the functions which a graph gives to its calls, and nothing else."""
+    from taeda.nn import Module
+
     root = Module()
     names = {node.target for node in graph.nodes if node.op == "get_attr"}
     for name in sorted(names):
@@ -88,6 +127,8 @@ def with_bodies(graph, bodies):
 
 def _do_the_same(one, other):
     """Whether two graphs hold the same calls on their inputs."""
+    from taeda.fx.node import map_arg
+
     if len(one.nodes) != len(other.nodes):
         return False
     node_of = {}
@@ -125,6 +166,8 @@ def make_body(graph, bodies):
     for module in bodies.values():
         if _do_the_same(graph, module.graph):
             return module
+    from taeda.fx.graph_module import GraphModule
+
     return GraphModule(with_bodies(graph, bodies), graph)
 
 

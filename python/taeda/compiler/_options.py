@@ -1,8 +1,10 @@
 """Modes and options of the backend inductor, as settings of the compiler of graphs."""
 
+import os
+
 from taeda.utils._config_module import inductor_config as config
 
-__all__ = ["InductorBackend", "NamedBackend", "list_mode_options", "list_options"]
+__all__ = ["InductorBackend", "NamedBackend", "is_strict", "list_mode_options", "list_options"]
 
 # PyTorch's settings by mode. On the CPU a run allocates nothing but its arena and results, and
 # kernels have one form: none of these changes what is compiled.
@@ -16,6 +18,11 @@ _MODES = {
         "coordinate_descent_tuning": True,
     },
 }
+
+
+def is_strict():
+    """Whether running as it is in place of compiled is an error: TAEDA_COMPILE_STRICT."""
+    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
 def list_mode_options(mode=None, dynamic=None):
@@ -71,6 +78,9 @@ class InductorBackend:
 
         with config.patch(self.config):
             return _inductor.compile_open(gm, example_inputs)
+
+    # What a capture gives has what the compiler reads of a GraphModule.
+    compile_captured = __call__
 
 
 class NamedBackend:

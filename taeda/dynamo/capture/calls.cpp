@@ -307,7 +307,6 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
   static PyObject* const eval_ = builtin("eval");
-  static PyObject* const literal_eval = imported("ast", "literal_eval");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -377,7 +376,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       const char* text = PyUnicode_AsUTF8(values[0]);
       Owned code(
           need(text == nullptr ? nullptr : Py_CompileString(text, "<string>", Py_eval_input)));
-      PyObject* value = PyObject_CallOneArg(literal_eval, values[0]);
+      Owned literal_eval(need(imported("ast", "literal_eval")));
+      PyObject* value = PyObject_CallOneArg(literal_eval.get(), values[0]);
       if (value == nullptr) {
         PyErr_Clear();
         throw Break{"Failed to trace builtin operator eval: its text is no constant"};

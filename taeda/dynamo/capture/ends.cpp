@@ -55,8 +55,8 @@ class Search {
     return held != nullptr && static_cast<Search*>(search)->finds(held) ? 1 : 0;
   }
   static bool is_module(PyTypeObject* type) {
-    static PyObject* const module = imported("taeda.nn", "Module");
-    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module));
+    static Loaded module("taeda.nn.modules.module", "Module");
+    return module.get() != nullptr && PyType_IsSubtype(type, module.type());
   }
 
   int depth_ = 0;
