@@ -311,6 +311,7 @@ void Capture::read_stack(State& state) {
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
+  static const int pop_top = opcode_number("POP_TOP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
@@ -324,6 +325,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
@@ -631,7 +633,10 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
-  return run::STORE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::STORE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::delete_subscr(State& state, int argument) {
@@ -650,7 +655,10 @@ Flow Capture::delete_subscr(State& state, int argument) {
   }
   check_ends_in(container);
   open(container);
-  return run::DELETE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::DELETE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::contains(State& state, int argument) {
