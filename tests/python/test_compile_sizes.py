@@ -146,3 +146,18 @@ def test_no_root_of_a_negative_number():
         assert compiled(taeda.ones(2), n).tolist() == [math.sqrt(n)] * 2
     with pytest.raises(ValueError, match="math domain error"):
         compiled(taeda.ones(2), -4)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_errors_that_a_program_catches_name_its_sizes(backend):
+    def program(x):
+        try:
+            return x @ taeda.ones(4, 4)
+        except RuntimeError as error:
+            return str(error), x + 1
+
+    compiled = taeda.compile(program, backend=backend)
+    for rows in (2, 3, 5):
+        text, result = compiled(taeda.zeros(rows, 3))
+        assert text == program(taeda.zeros(rows, 3))[0] and f"({rows}x3 and 4x4)" in text
+        assert taeda.equal(result, taeda.ones(rows, 3))

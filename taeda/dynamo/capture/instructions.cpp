@@ -210,6 +210,13 @@ static bool has_symbols(PyObject* object) {
   return false;
 }
 
+// Errors of operators; those of other classes speak of names and classes.
+static bool names_sizes(PyObject* exception) {
+  for (PyObject* kind : {PyExc_RuntimeError, PyExc_ValueError, PyExc_IndexError})
+    if (PyErr_GivenExceptionMatches(exception, kind)) return true;
+  return false;
+}
+
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
@@ -257,6 +264,15 @@ Flow Capture::execute(State& state) {
     is_break = recorder_.is_data_dependent(raised.get());
     if (is_break) reason_ = recorder_.break_reason();
     if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    // The text may name sizes, which are symbols here: the program gets its own.
+    const auto tells_symbols = [&](const Owned& o) {
+      return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
+    };
+    if (!is_break && num_frames_ended_ == frames_ended && names_sizes(raised.get()) &&
+        std::any_of(operands.begin(), operands.end(), tells_symbols)) {
+      is_break = true;
+      reason_ = "an error whose text may name sizes";
+    }
     if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
