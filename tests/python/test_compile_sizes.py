@@ -161,3 +161,23 @@ def test_errors_that_a_program_catches_name_its_sizes(backend):
         text, result = compiled(taeda.zeros(rows, 3))
         assert text == program(taeda.zeros(rows, 3))[0] and f"({rows}x3 and 4x4)" in text
         assert taeda.equal(result, taeda.ones(rows, 3))
+
+
+@pytest.mark.parametrize("dynamic", (None, True))
+def test_a_sum_of_sizes_is_all_that_backward_sees(dynamic, monkeypatch):
+    """The number of edges alone stands in no input of backward, which has nodes and their sum."""
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+
+    def with_own_edges(x, edges):
+        return (x * 2)[taeda.cat([edges, taeda.arange(x.size(0))])]
+
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(with_own_edges, backend=counter, dynamic=dynamic)
+    for nodes, edges in ((9, 20), (7, 11), (12, 5)):
+        x = taeda.randn(nodes, 5, requires_grad=True)
+        index = taeda.randint(0, nodes, (edges,))
+        results = [f(x, index) for f in (compiled, with_own_edges)]
+        taeda.testing.assert_close(*results, rtol=0, atol=0)
+        found, wanted = (taeda.autograd.grad(r.square().sum(), x)[0] for r in results)
+        taeda.testing.assert_close(found, wanted)
+    assert counter.frame_count == (1 if dynamic else 2)
