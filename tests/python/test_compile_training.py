@@ -10,6 +10,7 @@ import threading
 
 import compile_models
 import pytest
+from compiled_case import is_same
 from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
@@ -472,3 +473,54 @@ def test_more_random_models(first, native):
     options = {"options": {"native": native}}
     found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
     assert {n: text for n, text in found.items() if text} == {}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_hooks_of_parameters_run_in_the_order_of_eager(backend):
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.last = (nn.Linear(3, 3) for _ in range(3))
+            self.cell, self.scale = nn.RNNCell(3, 3), nn.Parameter(t.ones(3))
+
+        def forward(self, x):
+            x = self.second(self.first(x).tanh()).relu() * self.scale
+            return self.last(self.first(self.cell(x)))
+
+    t.manual_seed(0)
+    model, log = Shared(), []
+    for name, parameter in model.named_parameters():
+        parameter.register_hook(lambda grad, name=name: log.append(("tensor", name)))
+        parameter.register_post_accumulate_grad_hook(
+            lambda parameter, name=name: log.append(("accumulated", name))
+        )
+
+    def run(function):
+        log.clear()
+        function(t.ones(2, 3)).sum().backward()
+        return list(log)
+
+    expected = run(model)
+    assert len(expected) == 2 * len(list(model.parameters()))
+    assert run(t.compile(model, backend=backend)) == expected
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_one_graph_goes_backward_for_several_losses(backend):
+    def program(x, w):
+        y = (x @ w).relu()
+        return y, y * 2, y.sum()
+
+    def run(function, rows):
+        w, x = t.ones(3, 2).requires_grad_(), t.arange(rows * 3.0).view(rows, 3).requires_grad_()
+        y, z, total = function(x, w)
+        (y.sum() * z.sum()).backward(retain_graph=True)
+        total.backward(retain_graph=True)
+        z.square().sum().backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            total.backward()
+        return x.grad, w.grad
+
+    compiled = t.compile(program, backend=backend)
+    for rows in (2, 3, 5):
+        assert is_same(run(compiled, rows), run(program, rows))

@@ -133,6 +133,10 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
+  return tensor_of(tensor).impl()->has_symbolic_sizes();
+}
+
 bool GraphRecorder::is_parameter(PyObject* tensor) const {
   return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter_class();
 }

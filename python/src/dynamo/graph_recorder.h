@@ -51,6 +51,7 @@ class GraphRecorder final : public dynamo::Recorder {
   int replays_writes(const std::vector<int>& sources) const override;
   bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
+  bool has_symbolic_sizes(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   bool is_subclass(PyObject* value) const override;

@@ -223,7 +223,9 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   }
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
-  if (kind == CallKind::Mutates && !call.values.empty()) {
+  const bool has_items = kind == CallKind::Mutates && !call.values.empty();
+  const Owned items = has_items ? items_of(call.values[0]) : Owned();
+  if (has_items) {
     ++writes_;
     check_ends_in(call.values[0]);
     if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
@@ -234,7 +236,10 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
-  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  Owned result(
+      need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
+  if (has_items) check_references(call.values[0], items);
+  return result.release();
 }
 
 bool Capture::is_address(PyObject* number) const {

@@ -227,6 +227,9 @@ class Capture final : public Capturing {
   PyObject* make_reference(const Call& call);
   bool is_noticed(PyObject* object);  // when it ends
   void check_ends_in(PyObject* container);
+  // What a container holds, and after a write: that nothing it lost is shown by weak references.
+  static Owned items_of(PyObject* container);
+  void check_references(PyObject* container, const Owned& items) const;
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state);

@@ -210,6 +210,13 @@ static bool has_symbols(PyObject* object) {
   return false;
 }
 
+// Errors of operators; those of other classes speak of names and classes.
+static bool names_sizes(PyObject* exception) {
+  for (PyObject* kind : {PyExc_RuntimeError, PyExc_ValueError, PyExc_IndexError})
+    if (PyErr_GivenExceptionMatches(exception, kind)) return true;
+  return false;
+}
+
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
@@ -257,6 +264,15 @@ Flow Capture::execute(State& state) {
     is_break = recorder_.is_data_dependent(raised.get());
     if (is_break) reason_ = recorder_.break_reason();
     if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    // The text may name sizes, which are symbols here: the program gets its own.
+    const auto tells_symbols = [&](const Owned& o) {
+      return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
+    };
+    if (!is_break && num_frames_ended_ == frames_ended && names_sizes(raised.get()) &&
+        std::any_of(operands.begin(), operands.end(), tells_symbols)) {
+      is_break = true;
+      reason_ = "an error whose text may name sizes";
+    }
     if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
@@ -311,6 +327,7 @@ void Capture::read_stack(State& state) {
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
+  static const int pop_top = opcode_number("POP_TOP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
@@ -324,6 +341,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
@@ -631,7 +649,10 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
-  return run::STORE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::STORE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::delete_subscr(State& state, int argument) {
@@ -650,7 +671,10 @@ Flow Capture::delete_subscr(State& state, int argument) {
   }
   check_ends_in(container);
   open(container);
-  return run::DELETE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::DELETE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::contains(State& state, int argument) {

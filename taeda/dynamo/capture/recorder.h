@@ -61,6 +61,7 @@ class Recorder {
   // Whether such numbers may be values of the graph.
   virtual bool takes_numbers() const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
+  virtual bool has_symbolic_sizes(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
