@@ -29,8 +29,10 @@ from taeda import _C, _ops, overrides
 
 __all__ = [
     "CONSTANT",
+    "IGNORED",
     "OPERATOR",
     "PURE",
+    "REORDERED",
     "UNKNOWN",
     "fill",
     "is_operator",
@@ -41,6 +43,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
+REORDERED, IGNORED = 21, 22
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -347,10 +350,10 @@ def fill():
         # The capture looks into these; an import inside of it would let other threads run.
         import taeda.compiler._capture
         import taeda.compiler._errors  # noqa: F401
-        from taeda.compiler import _substitutes, _value_substitutes
+        from taeda.compiler import _log_calls, _substitutes, _value_substitutes
 
         _C._dynamo.set_known_calls(kinds())
-        for module in (_substitutes, _value_substitutes):
+        for module in (_substitutes, _value_substitutes, _log_calls):
             for function, substitute in module.SUBSTITUTES.items():
                 _C._dynamo.substitute(function, substitute)
         _is_filled = True
