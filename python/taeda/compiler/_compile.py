@@ -9,6 +9,7 @@ import types
 import typing
 import warnings
 import weakref
+from collections.abc import Mapping
 
 import taeda
 from taeda import _C
@@ -57,6 +58,13 @@ class CompileContext:
     error_on_graph_break: bool | None = None
     # Told of captures in place of counters.
     report: typing.Callable | None = None
+
+    def __post_init__(self):
+        if self.dynamic is not None and not isinstance(self.dynamic, bool):
+            raise AssertionError(
+                f"Expected enable to be a bool, got {type(self.dynamic)}; dynamic is True, False "
+                "or None"
+            )
 
     @property
     def compiler_config(self):
@@ -203,6 +211,9 @@ def trampoline(function, *args, **kwargs):
     return function(*args, **kwargs)
 
 
+_ANY_ARGUMENTS = inspect.signature(trampoline)
+
+
 def compile_callable(function, context):
     """A callable that captures and compiles a function as it is called."""
     from taeda.compiler._known_calls import fill
@@ -225,8 +236,10 @@ def compile_callable(function, context):
     made_as.append(weakref.ref(made))
     _alive.add(made)
     if is_method:
+        functools.update_wrapper(made, function.__func__)
         return types.MethodType(made, function.__self__)
     if not is_function:
+        made.__signature__ = _ANY_ARGUMENTS
         return functools.partial(made, function)
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
@@ -246,6 +259,8 @@ def _read_backend(backend, mode, options):
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"options of taeda.compile are a dict, got {type(options).__name__}")
     options = dict(options or {})
     guard_filter_fn = options.pop("guard_filter_fn", None)
     backend = get_default_backend() if backend is None else backend
@@ -290,7 +305,7 @@ def compile(
     dynamic: sizes are symbols from the first call (True) or never (False); None: those that change.
     backend: a name (taeda.compiler.list_backends()), or a function of a GraphModule and inputs;
     None: what taeda.compiler.set_default_backend() says, "inductor" at first.
-    mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
+    mode: "default", "lite", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
     options: of the backend (taeda._inductor.list_options()), and guard_filter_fn.
     name: for people.
     disable: gives the model back as it is.
