@@ -9,6 +9,7 @@ import warnings
 import pytest
 from under_test import NAME, t
 
+nn = importlib.import_module(f"{NAME}.nn")
 dynamo = importlib.import_module(f"{NAME}._dynamo")
 counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
 
@@ -190,3 +191,26 @@ def test_the_remedy_of_a_break_names_the_settings(logger):
 
     with pytest.raises(dynamo.exc.Unsupported, match="reorderable_logging_functions"):
         t.compile(f, backend="eager", fullgraph=True)(X)
+
+
+def test_exports_leave_logs_out(logger, capsys):
+    export = importlib.import_module(f"{NAME}.export").export
+
+    class Model(nn.Module):
+        def forward(self, x):
+            logger.info("told")
+            return x + 1
+
+    class Printing(Model):
+        def forward(self, x):
+            print("told")
+            logging.warning("told")
+            return super().forward(x)
+
+    assert t.equal(dynamo.export(Model())(X).graph_module(X), X + 1)
+    with pytest.raises(dynamo.exc.Unsupported, match="call of print"):
+        dynamo.export(Printing())(X)
+    for model in (Model(), Printing()):
+        assert t.equal(export(model, (X,), strict=True).module()(X), X + 1)
+    assert logger.text.getvalue() == capsys.readouterr().out == ""
+    assert not dynamo.config.ignore_logging_functions

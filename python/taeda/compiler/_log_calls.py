@@ -7,7 +7,7 @@ process.
 
 import logging
 
-__all__ = ["SUBSTITUTES"]
+__all__ = ["FUNCTIONS", "METHODS", "SUBSTITUTES"]
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -17,6 +17,10 @@ _LEVELS = {
     "exception": logging.ERROR,
     "critical": logging.CRITICAL,
 }
+
+
+METHODS = frozenset(getattr(logging.Logger, name) for name in (*_LEVELS, "log"))
+FUNCTIONS = frozenset(getattr(logging, name) for name in (*_LEVELS, "log"))
 
 
 def _is_enabled_for(self, level):
