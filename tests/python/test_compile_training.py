@@ -149,57 +149,6 @@ def test_sizes_of_batches_compile_twice(compiled):
     assert assert_trains_alike(compiled, sizes=(8, 5, 7, 3, 9, 8, 2, 6, 11)) == 2
 
 
-OPTIMIZERS = {
-    name: getattr(optim, name)
-    for name in dir(optim)
-    if isinstance(getattr(optim, name), type)
-    and issubclass(getattr(optim, name), optim.Optimizer)
-    and name not in ("Optimizer", "LBFGS", "SparseAdam")  # a closure; sparse gradients
-}
-
-# Their steps make partial functions, which live on across a break: the frame runs as it is.
-NOT_COMPILED = ("Adafactor", "Adagrad")
-
-
-def stepped(name, options, compile_step, steps=4):
-    """Parameters after some steps with given gradients."""
-    t.manual_seed(0)
-    params = [nn.Parameter(t.randn(4, 3)), nn.Parameter(t.randn(5, 2))]
-    optimizer = OPTIMIZERS[name](params, lr=0.01, **options)
-    step = compile_step(optimizer.step)
-    for _ in range(steps):
-        for p in params:
-            p.grad = t.randn(p.shape)
-        step()
-    return params
-
-
-@pytest.mark.parametrize("foreach", [False, True])
-@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
-def test_compiled_steps_of_optimizers(compiled, name, foreach):
-    options = {"foreach": foreach} if name not in ("Adafactor", "Muon") else {}
-    expected = stepped(name, options, lambda step: step)
-    got = stepped(name, options, compiled)
-    for p, q in zip(expected, got):
-        t.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
-    assert name in NOT_COMPILED or not counters["given_up"], dict(counters["given_up"])
-
-
-def test_a_schedule_of_rates_compiles_no_step_again(compiled):
-    t.manual_seed(0)
-    params = [nn.Parameter(t.randn(4, 3))]
-    optimizer = optim.SGD(params, lr=t.tensor(0.1), momentum=0.9)
-    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    step = compiled(optimizer.step)
-    graphs = []
-    for _ in range(6):
-        params[0].grad = t.ones(4, 3)
-        step()
-        scheduler.step()
-        graphs.append(counters["stats"]["unique_graphs"])
-    assert graphs[2] == graphs[-1], dict(counters["recompile"])
-
-
 def test_a_whole_step_is_compiled(compiled):
     def made():
         t.manual_seed(0)

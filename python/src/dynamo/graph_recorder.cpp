@@ -104,6 +104,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));
+  named_logs_ = Ref::share(PyTuple_GetItem(made.get(), 3));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -170,6 +171,14 @@ void GraphRecorder::learn(PyObject* function) const {
 CallKind GraphRecorder::kind_of(PyObject* function) const {
   learn(function);
   return known_calls().of(function);
+}
+
+bool GraphRecorder::has_named_logs() const { return PyDict_GET_SIZE(named_logs_.get()) > 0; }
+
+CallKind GraphRecorder::named_log_kind_of(PyObject* function) const {
+  PyObject* kind = PyDict_GetItemWithError(named_logs_.get(), function);
+  if (kind == nullptr && PyErr_Occurred()) throw dynamo::Raised{};
+  return kind == nullptr ? CallKind::Unknown : static_cast<CallKind>(PyLong_AsLong(kind));
 }
 
 PyObject* GraphRecorder::substitute_of(PyObject* callable) const {

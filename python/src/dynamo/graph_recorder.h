@@ -70,6 +70,8 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
+  bool has_named_logs() const override;
+  dynamo::CallKind named_log_kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
   // The tensor or number of the program at a source; null where it is no input. Borrowed.
@@ -153,6 +155,7 @@ class GraphRecorder final : public dynamo::Recorder {
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  Ref named_logs_;              // a dict of kinds, by function or method
   bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;

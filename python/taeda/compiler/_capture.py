@@ -4,6 +4,7 @@ import functools
 import warnings
 
 from taeda import _C
+from taeda.compiler import _known_calls
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -50,9 +51,17 @@ def _changing_sources():
     return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
 
 
+def _named_logs():
+    """What calls do that settings name, by function or method."""
+    kinds = dict.fromkeys(config.reorderable_logging_functions, _known_calls.REORDERED)
+    # A warning is told behind the graph by itself, with the line that it is about.
+    kinds.pop(warnings.warn, None)
+    return kinds | dict.fromkeys(config.ignore_logging_functions, _known_calls.IGNORED)
+
+
 def make_fake_mode():
     """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
-    of the sources whose sizes and numbers are symbols.
+    of the sources whose sizes and numbers are symbols; what settings say of functions that log.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -62,7 +71,7 @@ def make_fake_mode():
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
     takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
-    return mode, takes_numbers, _changing_sources()
+    return mode, takes_numbers, _changing_sources(), _named_logs()
 
 
 def replays_writes(sources):

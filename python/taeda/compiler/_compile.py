@@ -6,6 +6,7 @@ import sys
 import types
 import warnings
 import weakref
+from collections.abc import Mapping
 
 import taeda
 from taeda import _C
@@ -54,6 +55,10 @@ class CompileContext:
         error_on_graph_break=None,
         report=None,
     ):
+        if dynamic is not None and not isinstance(dynamic, bool):
+            raise AssertionError(
+                f"Expected enable to be a bool, got {type(dynamic)}; dynamic is True, False or None"
+            )
         self.backend = backend
         self.fullgraph = fullgraph
         self.dynamic = dynamic
@@ -243,8 +248,10 @@ def compile_callable(function, context):
     made_as.append(weakref.ref(made))
     _alive.add(made)
     if is_method:
+        functools.update_wrapper(made, function.__func__)
         return types.MethodType(made, function.__self__)
     if not is_function:
+        made.__wrapped__ = trampoline  # tells the signature
         return functools.partial(made, function)
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
@@ -264,6 +271,8 @@ def _read_backend(backend, mode, options):
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"options of taeda.compile are a dict, got {type(options).__name__}")
     options = dict(options or {})
     guard_filter_fn = options.pop("guard_filter_fn", None)
     backend = get_default_backend() if backend is None else backend
@@ -311,7 +320,7 @@ def compile(
     dynamic: sizes are symbols from the first call (True) or never (False); None: those that change.
     backend: a name (taeda.compiler.list_backends()), or a function of a GraphModule and inputs;
     None: what taeda.compiler.set_default_backend() says, "inductor" at first.
-    mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
+    mode: "default", "lite", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
     options: of the backend (taeda._inductor.list_options()), and guard_filter_fn.
     name: for people.
     disable: gives the model back as it is.

@@ -17,8 +17,10 @@ from taeda import _C
 
 __all__ = [
     "CONSTANT",
+    "IGNORED",
     "OPERATOR",
     "PURE",
+    "REORDERED",
     "UNKNOWN",
     "is_operator",
     "note",
@@ -30,6 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
+REORDERED, IGNORED = 21, 22
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -123,9 +126,19 @@ _REFUSED_METHODS = {
 }
 
 
+_LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
+
 # Where captures enter another function: names by module, and the module of substitutes.
 _SUBSTITUTES = {
     "builtins": {"object.__reduce_ex__": "_value_substitutes"},
+    "logging": dict.fromkeys(
+        (
+            "Logger.isEnabledFor",
+            "Logger.log",
+            *(f"{owner}{level}" for owner in ("Logger.", "") for level in _LOG_LEVELS),
+        ),
+        "_log_calls",
+    ),
     "taeda": {"get_rng_state": "_random_substitutes", "set_rng_state": "_random_substitutes"},
     "taeda._C": {
         "_DisableTorchDispatch": "_scope_substitutes",

@@ -7,9 +7,23 @@ from taeda.utils._config_module import inductor_config as config
 __all__ = ["InductorBackend", "NamedBackend", "is_strict", "list_mode_options", "list_options"]
 
 # PyTorch's settings by mode. On the CPU a run allocates nothing but its arena and results, and
-# kernels have one form: none of these changes what is compiled.
+# kernels have one form: none of these changes what is compiled. PyTorch's "lite" calls eager's
+# kernels; here `exact` keeps their numbers.
 _MODES = {
     "default": {},
+    "lite": {
+        "exact": True,
+        "fallback_by_default": True,
+        "selective_decompose": True,
+        "reorder_for_peak_memory": False,
+        "reorder_for_compute_comm_overlap": False,
+        "triton.reorder_for_reducing_graph_partitions": False,
+        "use_pre_grad_passes": False,
+        "use_joint_graph_passes": False,
+        "use_post_grad_passes": False,
+        "use_dce": False,
+        "allow_buffer_reuse": False,
+    },
     "reduce-overhead": {"triton.cudagraphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
     "max-autotune": {

@@ -550,6 +550,8 @@ PyObject* Capture::locals_of(State& state) {
 
 PyObject* Capture::call(State& state, Call call) {
   if (PyObject* drawn = call_draw(call)) return drawn;
+  if (recorder_.has_named_logs())
+    if (PyObject* none = call_named_log(call)) return none;
   if (PyMethod_Check(call.callable)) {
     PyObject* method = call.callable;
     call.values.insert(call.values.begin(), PyMethod_GET_SELF(method));

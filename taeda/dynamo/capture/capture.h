@@ -204,6 +204,9 @@ class Capture final : public Capturing {
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
+  PyObject* call_named_log(const Call& call);
+  PyObject* add_log(const Call& call);
+  bool can_tell(PyObject* value);
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
