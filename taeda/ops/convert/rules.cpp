@@ -68,9 +68,10 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
 }
 
 Tensor& fill__Scalar_meta(Tensor& self, const Scalar& value) {
-  // A graph fills without a check: the range of a symbol is a guard.
-  if (value.is_symbolic() && !is_known(SymOp::Eq, self.sym_numel(), 0))
-    check_fits(value, self.dtype());
+  // A graph fills without a check: the range of a symbol is a guard, and a constant is looked at
+  // here. A tensor without numbers takes any.
+  const bool is_traced = value.is_symbolic() || self.keys().has(Key::Fake);
+  if (is_traced && !is_known(SymOp::Eq, self.sym_numel(), 0)) check_fits(value, self.dtype());
   return self;
 }
 

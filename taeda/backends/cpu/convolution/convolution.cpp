@@ -55,7 +55,7 @@ Done compute_forward(const Tensors& t, const Tensor& bias) {
   const Done by_library = library_convolution(onednn::Pass::Forward, t, bias);
   if (by_library != Done::Nothing) return by_library;
   const Tensor filters = laid_out_filters(t);
-  return forward_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
+  return convolution_kernels::forward_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
@@ -66,7 +66,7 @@ Done compute_input(const Tensors& t, const Tensor& bias) {
   if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias) != Done::Nothing)
     return Done::Computed;
   const Tensor filters = laid_out_filters(t);
-  return input_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
+  return convolution_kernels::input_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
 }
 
 void compute_weight(const Tensors& t) {
