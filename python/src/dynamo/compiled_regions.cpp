@@ -170,6 +170,8 @@ class ActiveCapture final : public dynamo::Capturing {
     }
     return flow;
   }
+  bool check_signals() override { return capture_.check_signals(); }
+  PyObject* take_interruption() override { return capture_.take_interruption(); }
   void begin_frame(State& state) override { capture_.begin_frame(state); }
   bool begin_call(State& state) override { return capture_.begin_call(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
@@ -295,12 +297,16 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
   Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
-  if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-    PyErr_Clear();
-    PyErr_SetInterrupt();
-  }
-  if (!done && PyErr_Occurred()) PyErr_WriteUnraisable(options_.report.get());
+  // Of callbacks, warnings that are errors, handlers of signals.
+  if (!done && error_) PyErr_WriteUnraisable(options_.report.get());
+  if (!done && !error_) error_ = Ref(taeda_take_raised());
   return done.get() == Py_True;
+}
+
+bool CompiledRegions::raises() {
+  if (!error_) return false;
+  taeda_set_raised(error_.release());
+  return true;
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
@@ -364,10 +370,7 @@ void CompiledRegions::note_sizes(const State& frame, History& history) {
 }
 
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
-  if (error_) {
-    taeda_set_raised(error_.release());
-    return RegionRun::Raised;
-  }
+  if (raises()) return RegionRun::Raised;
   if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
   if (std::exchange(region.is_skipped, false) || region.is_native) return RegionRun::Natively;
@@ -421,9 +424,10 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
       if (tell("limit", reason, code, code->co_firstlineno))
         return fail("FailOnRecompileLimitHit", again);
       region.is_native = true;
-      return RegionRun::Natively;
+      return raises() ? RegionRun::Raised : RegionRun::Natively;
     }
     if (tell("recompile", reason, code, code->co_firstlineno)) return fail("RecompileError", again);
+    if (raises()) return RegionRun::Raised;
   }
   return RegionRun::Missing;
 }
@@ -433,6 +437,7 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
   for (const State* state : frames)
     codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
   tell("begin", "", frames.front()->code->object, frames.front()->code->object->co_firstlineno);
+  if (raises()) return nullptr;
   Region& region = regions_[place_of(frames)];
   is_provisional = region.is_provisional = region.is_fresh =
       stance == Stance::AotEagerThenCompile && region.entries.empty() && !region.is_seen;

@@ -89,7 +89,9 @@ class CompiledRegions final : public dynamo::Regions {
   };
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
-  // Whether whoever is told wants an error.
+  // Raises what is there for the caller.
+  bool raises();
+  // Whether whoever is told wants an error. What he raises is for the caller.
   bool tell(const char* what, const std::string& text, PyCodeObject* code, int line,
             const std::string& instruction = "");
   static void note_sizes(const dynamo::State& frame, History& history);

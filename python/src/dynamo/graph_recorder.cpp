@@ -213,6 +213,12 @@ PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObj
   return result;
 }
 
+bool GraphRecorder::check_signals() {
+  if (!taeda_has_pending(PyThreadState_Get())) return true;
+  const Natively natively(*this);
+  return PyErr_CheckSignals() == 0;
+}
+
 // Values were asked of a tensor that has none: with those of the program the call does well.
 static bool asks_for_values(PyObject* exception) {
   if (!PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError)) return false;

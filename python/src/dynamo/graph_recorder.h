@@ -83,6 +83,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
                           bool& draws) override;
+  bool check_signals() override;
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;

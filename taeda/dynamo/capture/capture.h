@@ -78,6 +78,8 @@ class Capture final : public Capturing {
   ~Capture() override;
 
   Flow execute(State& state) override;
+  bool check_signals() override;
+  PyObject* take_interruption() override { return interruption_.release(); }
   void begin_frame(State& state) override;
   bool begin_call(State& state) override;
   void end_frame(TaedaFrame* frame) override;
@@ -316,6 +318,7 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
+  Owned interruption_;        // what a handler of a signal raised
   int64_t num_executed_ = 0;  // instructions
   int64_t break_at_ = 0;      // one of them
   std::string break_reason_;

@@ -200,6 +200,8 @@ void Capture::finish() {
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
 
+static constexpr const char* kInterrupted = "a signal's handler raised";
+
 // A symbolic number, or a list or tuple with one.
 static bool has_symbols(PyObject* object) {
   if (object == nullptr) return false;
@@ -208,6 +210,20 @@ static bool has_symbols(PyObject* object) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
     if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
   return false;
+}
+
+bool Capture::check_signals() {
+  if (!interruption_ && recorder_.check_signals()) return true;
+  if (!interruption_) interruption_ = Owned(taeda_take_raised());
+  reason_ = kInterrupted;
+  return false;
+}
+
+// Whether the exception at hand came from outside of the program: Ctrl-C inside of a function of C.
+static bool is_interruption(const State& state) {
+  static const int raises[] = {opcode_number("RAISE_VARARGS"), opcode_number("RERAISE")};
+  return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) && state.now->opcode != raises[0] &&
+         state.now->opcode != raises[1];
 }
 
 Flow Capture::execute(State& state) {
@@ -245,6 +261,12 @@ Flow Capture::execute(State& state) {
     reason_ = error.what();
   }
   if (!is_break && is_broken_) is_break = true;
+  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended && PyErr_Occurred() &&
+      is_interruption(state)) {
+    is_break = true;
+    interruption_ = Owned(taeda_take_raised());
+    reason_ = kInterrupted;
+  }
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
       std::any_of(operands.begin(), operands.end(),
@@ -276,6 +298,7 @@ Flow Capture::execute(State& state) {
     ends_at_ = number;
   }
   is_broken_ = false;
+  if (reason_.empty()) reason_ = "instruction " + std::string(opcodes()[state.now->opcode].name);
   recorder_.rewind(mark);
   recorder_.restore(overrides);
   if (is_begun) {

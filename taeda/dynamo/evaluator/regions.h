@@ -31,6 +31,12 @@ class Capturing {
   // The instruction at state.now. Flow::Break: nothing of it happened, and it is to be run as it
   // is.
   virtual Flow execute(State& state) = 0;
+  // Runs the program's handlers of signals that came, as without a capture. False: one of them
+  // raised, or one did so inside of an instruction before; the capture is to end.
+  virtual bool check_signals() = 0;
+  // What a handler raised, which leaves the region as if it had not begun; a new reference, or
+  // null.
+  virtual PyObject* take_interruption() = 0;
   // A frame that a C function called, or whose call was entered.
   virtual void begin_frame(State& state) = 0;
   // The same for a frame that a C function called, before its first instruction; false with an
