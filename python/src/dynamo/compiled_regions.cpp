@@ -36,8 +36,9 @@ namespace {
 
 // Whether a region that raised may be run again as it is written. Hooks of saved tensors have seen
 // a part of it, and an exception of theirs, such as the end of a recomputation, is no error of it.
+// Nor is one of a function that the program's own backend made.
 bool is_repeatable(const Entry& entry) {
-  return entry.is_transactional && !autograd::default_saved_tensor_hooks();
+  return entry.is_transactional && !entry.is_foreign && !autograd::default_saved_tensor_hooks();
 }
 
 PyObject* dynamo_error(const char* name) {

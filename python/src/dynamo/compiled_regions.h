@@ -17,7 +17,7 @@
 namespace taeda::python {
 
 struct CompileOptions {
-  Ref compile;  // (graph, inputs, fake mode): a callable
+  Ref compile;  // (graph, inputs, bodies): a callable, and whether a backend of the program made it
   // (what, text, file, line, instruction, code): told of captures that begin and end, of graphs
   // with their seconds, breaks, recompiles and regions given up.
   Ref report;

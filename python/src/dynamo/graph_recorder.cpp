@@ -687,8 +687,13 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       const Ref graph(wrap_graph(graph_));
-      compiled.callable = checked(PyObject_CallFunctionObjArgs(
-          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
+      const Ref made(checked(PyObject_CallFunctionObjArgs(
+          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr)));
+      PyObject *callable = nullptr, *is_foreign = nullptr;
+      if (!PyArg_UnpackTuple(made.get(), "compile", 2, 2, &callable, &is_foreign))
+        throw_python_error();
+      compiled.callable = Py_NewRef(callable);
+      compiled.is_foreign = is_foreign == Py_True;
       if (has_subclasses_) {
         static PyObject* const wrapped =
             attribute_of("taeda.compiler._capture", "on_plain_tensors");

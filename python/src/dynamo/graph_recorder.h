@@ -52,7 +52,8 @@ class GraphRecorder final : public dynamo::Recorder {
  public:
   // A scope in which Python code of others runs as it does without a capture.
   class Natively;
-  // `compile(graph, inputs, fake mode)` gives a callable; borrowed.
+  // `compile(graph, inputs, bodies)` gives a callable and whether a backend of the program made it;
+  // borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
                 Dynamic dynamic, PyObject* compile);
   ~GraphRecorder() override;

@@ -13,7 +13,12 @@ import weakref
 import taeda
 from taeda import _C
 from taeda._inductor import _is_strict
-from taeda.compiler._backends import get_default_backend, inductor, lookup_backend
+from taeda.compiler._backends import (
+    OWN_BACKENDS,
+    get_default_backend,
+    inductor,
+    lookup_backend,
+)
 from taeda.compiler._callbacks import CallbackArgs, CallbackTrigger, callback_handler
 from taeda.compiler._capture import with_bodies
 from taeda.compiler._counters import counters, keep_reason
@@ -102,6 +107,24 @@ def _is_inductor(backend):
     return backend is inductor or isinstance(backend, InductorBackend)
 
 
+def _calls_of(gm):
+    return [(node.op, node.target, node.args, node.kwargs) for node in gm.graph.nodes]
+
+
+def _is_of_package(backend):
+    return _is_inductor(backend) or getattr(backend, "compiler_fn", backend) in OWN_BACKENDS
+
+
+def _is_graph(compiled, gm, calls):
+    """Whether what a backend of the program gave is the captured graph, run by the package.
+
+    Where that raises, the program raises by itself; what other functions raise is the backend's.
+    """
+    if hasattr(compiled, "_is_own"):
+        return True
+    return getattr(compiled, "__self__", compiled) is gm and _calls_of(gm) == calls
+
+
 def _name_values(gm):
     """Backends written for captured graphs look for values under PyTorch's name."""
     for node in gm.graph.nodes:
@@ -123,10 +146,13 @@ def _graph_compiler(context):
         try:
             if getattr(backend, "__module__", None) != inductor.__module__:
                 _name_values(gm)
+            is_own = _is_of_package(backend)
+            calls = None if is_own else _calls_of(gm)
             with measured(num_calls, len(inputs)):
                 compiled = backend(gm, inputs)
                 if not callable(compiled):
                     raise AssertionError("compiler_fn did not return callable")
+            is_foreign = not (is_own or _is_graph(compiled, gm, calls))
         except Exception as error:
             is_optional = _is_inductor(backend) and not _is_strict()
             if not is_optional and not config.suppress_errors:
@@ -138,10 +164,10 @@ def _graph_compiler(context):
                 f"{type(error).__name__}: {error}",
                 stacklevel=2,
             )
-            compiled = gm.forward
+            compiled, is_foreign = gm.forward, False
         made.append(compiled)
         # Plans are called without Python in between.
-        return getattr(compiled, "_plan", compiled)
+        return getattr(compiled, "_plan", compiled), is_foreign
 
     return compile_graph
 

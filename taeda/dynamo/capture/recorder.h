@@ -129,6 +129,7 @@ class Recorder {
     PyObject* callable = nullptr;  // a new reference; null for an empty graph
     std::vector<int> inputs;       // sources
     bool is_raised = false;
+    bool is_foreign = false;  // a backend of the program made the callable
   };
   virtual Compiled compile(GuardProgram& guards) = 0;
 };
