@@ -92,9 +92,7 @@ bool does_all_or_nothing(PyObject* compiled) {
   return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
 }
 
-int line_of(const State& state) {
-  return PyCode_Addr2Line(state.code->object, 2 * state.now->unit);
-}
+int line_of(const State& state) { return state.code->line_of(state.now->unit); }
 
 std::string text_of(PyObject* o) {
   const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;

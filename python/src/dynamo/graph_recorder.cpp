@@ -26,6 +26,7 @@
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
+#include "taeda/dynamo/evaluator/code.h"
 #include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/input_history.h"
 #include "taeda/fx/passes/dead_code.h"
@@ -556,9 +557,13 @@ Ref code_of(const Ref& frame) {
 
 // A frame as a line of a traceback.
 std::string line_of(const Ref& frame, const Ref& code) {
-  const auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
-  return str("  File \"", text_or_empty(fields->co_filename), "\", line ",
-             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.get())), ", in ",
+  auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
+  auto* object = reinterpret_cast<PyFrameObject*>(frame.get());
+  const dynamo::Code* known = dynamo::decoded(fields);
+  if (!known) PyErr_Clear();
+  const int at = PyFrame_GetLasti(object);
+  const int line = known && at >= 0 ? known->line_of(at / 2) : PyFrame_GetLineNumber(object);
+  return str("  File \"", text_or_empty(fields->co_filename), "\", line ", line, ", in ",
              text_or_empty(fields->co_name));
 }
 
