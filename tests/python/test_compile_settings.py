@@ -76,3 +76,46 @@ def test_sizes_that_may_change_are_symbols_from_the_first_call_on():
     assert graphs_of(plus_one, first, *others) == 1
     t._dynamo.reset()
     assert graphs_of(branching, first) == 1  # a branch on it is no error
+
+
+# ---- settings ----
+
+
+def test_the_limit_of_recompiles_is_read_when_a_call_compiles():
+    assert graphs_of(with_length, *TEXTS) == 5
+    t._dynamo.reset()
+    assert graphs_of(with_length, *TEXTS, around=config.patch(recompile_limit=2)) == 2
+    t._dynamo.reset()
+    assert graphs_of(with_length, *TEXTS, around=config.patch(accumulated_recompile_limit=3)) == 3
+
+
+def test_whether_sizes_change_is_read_when_a_call_compiles():
+    calls = [(t.ones(size),) for size in (3, 4, 5)]
+    assert graphs_of(plus_one, *calls) == 2
+    t._dynamo.reset()
+    assert graphs_of(plus_one, *calls, around=config.patch(automatic_dynamic_shapes=False)) == 3
+    t._dynamo.reset()
+    assert graphs_of(plus_one, *calls, around=config.patch(assume_static_by_default=False)) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "numbers"), [("specialize_int", (5, 6, 7)), ("specialize_float", (1.5, 2.5, 3.5))]
+)
+def test_numbers_are_constants_where_settings_say_so(setting, numbers):
+    calls = [(t.ones(2), number) for number in numbers]
+    assert graphs_of(lambda x, n: x * n, *calls) == 2
+    t._dynamo.reset()
+    assert graphs_of(lambda x, n: x * n, *calls, around=config.patch({setting: True})) == 3
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="of settings that PyTorch has")
+def test_settings_without_an_effect_say_so():
+    with pytest.warns(UserWarning, match=r"verify_correctness has no effect here: .*check"):
+        config.verify_correctness = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.verify_correctness = False
+        config.verbose = config.verbose
+        with pytest.raises(UserWarning, match="repro_after"), config.patch(repro_after="aot"):
+            pass
+    assert config.repro_after is None

@@ -87,12 +87,10 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     options.report = Ref::share(option(given, "report"));
     options.filter = Ref::share(option(given, "filter"));
     options.is_whole = is_set(given, "fullgraph");
-    if (PyObject* dynamic = option(given, "dynamic"))
-      options.dynamic = PyObject_IsTrue(dynamic) == 1 ? Dynamic::Always : Dynamic::Never;
-    if (PyObject* limit = option(given, "recompile_limit")) {
-      options.recompile_limit = PyLong_AsSize_t(limit);
-      if (PyErr_Occurred()) throw_python_error();
-    }
+    options.dynamic = Ref::share(option(given, "dynamic"));
+    options.recompile_limit = Ref::share(option(given, "recompile_limit"));
+    TAEDA_CHECK_TYPE(options.dynamic && options.recompile_limit,
+                     "dynamic and recompile_limit are functions");
     Ref object(checked(type->tp_alloc(type, 0)));
     CallableObject* self = as_callable(object.get());
     new (&self->regions)

@@ -146,8 +146,7 @@ class ActiveCapture final : public dynamo::Capturing {
         region_(region),
         first_code_(frames.front()->code->object),
         first_line_(PyCode_Addr2Line(first_code_, 2 * frames.front()->next->unit)),
-        recorder_(sources_, guards_, region.history, owner.options_.dynamic,
-                  owner.options_.compile.get()),
+        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get()),
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);
@@ -368,6 +367,21 @@ void CompiledRegions::note_sizes(const State& frame, History& history) {
   }
 }
 
+Dynamic CompiledRegions::dynamic() const {
+  const dynamo::SessionScope natively(nullptr);
+  const Ref answer(checked(PyObject_CallNoArgs(options_.dynamic.get())));
+  if (answer.get() == Py_None) return Dynamic::WhereChanged;
+  const int is_always = PyObject_IsTrue(answer.get());
+  if (is_always < 0) throw_python_error();
+  return is_always ? Dynamic::Always : Dynamic::Never;
+}
+
+Py_ssize_t CompiledRegions::recompile_limit() const {
+  const dynamo::SessionScope natively(nullptr);
+  const Ref answer(PyObject_CallNoArgs(options_.recompile_limit.get()));
+  return answer ? PyLong_AsSsize_t(answer.get()) : -1;
+}
+
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
   if (raises()) return RegionRun::Raised;
   if (has_foreign_modes()) return RegionRun::Natively;
@@ -419,7 +433,9 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   }
   if (!region.entries.empty()) {
     const std::string again = "a compiled function is compiled again";
-    if (region.entries.size() >= options_.recompile_limit) {
+    const Py_ssize_t limit = recompile_limit();
+    if (limit < 0 && PyErr_Occurred()) return RegionRun::Raised;
+    if (static_cast<Py_ssize_t>(region.entries.size()) >= limit) {
       if (tell("limit", reason, code, code->co_firstlineno))
         return fail("FailOnRecompileLimitHit", again);
       region.is_native = true;

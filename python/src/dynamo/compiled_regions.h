@@ -22,9 +22,10 @@ struct CompileOptions {
   // with their seconds, breaks, recompiles and regions given up.
   Ref report;
   Ref filter;  // of guards, as guards_of() gives them: a list of those to keep, as bools
-  Dynamic dynamic = Dynamic::WhereChanged;
+  // Asked at each capture, because settings change: whether sizes are symbols, None where they
+  // changed; and how often a region is compiled.
+  Ref dynamic, recompile_limit;
   bool is_whole = false;  // a break is an error
-  size_t recompile_limit = 8;
 };
 
 // What compiled functions do where no version fits; PyTorch's names.
@@ -94,6 +95,8 @@ class CompiledRegions final : public dynamo::Regions {
   // Whether whoever is told wants an error. What he raises is for the caller.
   bool tell(const char* what, const std::string& text, PyCodeObject* code, int line,
             const std::string& instruction = "");
+  Dynamic dynamic() const;
+  Py_ssize_t recompile_limit() const;  // -1 with an error
   static void note_sizes(const dynamo::State& frame, History& history);
   // Takes away guards that the program does not want; false with an error.
   bool filter(dynamo::Entry& entry, const GraphRecorder& recorder);

@@ -136,6 +136,10 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
+  static PyObject* const constants = attribute_of("taeda.compiler._capture", "constant_numbers");
+  const Ref are_constants(checked(PyObject_CallNoArgs(constants)));
+  has_constant_ints_ = PyTuple_GetItem(are_constants.get(), 0) == Py_True;
+  has_constant_floats_ = PyTuple_GetItem(are_constants.get(), 1) == Py_True;
   push_function_mode(function_mode_.get());
 }
 

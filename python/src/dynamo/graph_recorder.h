@@ -169,6 +169,7 @@ class GraphRecorder final : public dynamo::Recorder {
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
   bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;

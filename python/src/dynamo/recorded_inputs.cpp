@@ -183,7 +183,8 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const Natively natively(*this);
   if (is_told_to_change(name)) {
     history_.changing[name] = true;
-  } else if (dynamic_ == Dynamic::Never) {
+  } else if (dynamic_ == Dynamic::Never ||
+             (PyFloat_CheckExact(real) ? has_constant_floats_ : has_constant_ints_)) {
     return nullptr;
   }
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);

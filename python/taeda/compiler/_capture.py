@@ -22,6 +22,7 @@ __all__ = [
     "DATA_DEPENDENT",
     "add_hook",
     "apply_function",
+    "constant_numbers",
     "make_body",
     "make_exception",
     "make_fake_mode",
@@ -75,6 +76,11 @@ def replays_writes(sources):
             raise RuntimeError(text)
         warnings.warn(text, stacklevel=2)
     return config.replay_side_effects
+
+
+def constant_numbers():
+    """Whether ints, and floats, are constants of graphs though they change."""
+    return bool(config.specialize_int), bool(config.specialize_float)
 
 
 def with_bodies(graph, bodies):

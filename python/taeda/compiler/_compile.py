@@ -178,7 +178,7 @@ def _tell_callbacks(what):
     (callback_handler.begin if what == "begin" else callback_handler.end)(args)
 
 
-def _counting(context, limit, made):
+def _counting(context, made):
     """Counts what a capture tells of itself; whether it is to be an error.
 
     `made` will hold a weak reference to the callable.
@@ -206,13 +206,19 @@ def _counting(context, limit, made):
             if config.fail_on_recompile_limit_hit or context.fullgraph:
                 return True
             warnings.warn(
-                f"taeda.compile: {file}:{line} was compiled {limit} times and runs as it is "
-                f"from now on; the last guard that failed: {text}",
+                f"taeda.compile: {file}:{line} was compiled {_limit(context)} times and runs as it "
+                f"is from now on; the last guard that failed: {text}",
                 stacklevel=2,
             )
         return False
 
     return note
+
+
+def _limit(context):
+    """How often a region is compiled."""
+    limit = context.recompile_limit or config.recompile_limit
+    return min(limit, config.accumulated_recompile_limit)
 
 
 def _dynamic(dynamic):
@@ -234,15 +240,14 @@ def compile_callable(function, context):
     from taeda.compiler._known_calls import fill
 
     fill()
-    limit = context.recompile_limit or config.recompile_limit
     made_as = []
     settings = {
         "compile": _graph_compiler(context),
-        "report": context.report or _counting(context, limit, made_as),
+        "report": context.report or _counting(context, made_as),
         "filter": as_filter(context.guard_filter_fn, context.guard_export_fn),
         "fullgraph": context.fullgraph,
-        "dynamic": _dynamic(context.dynamic),
-        "recompile_limit": limit,
+        "dynamic": lambda: _dynamic(context.dynamic),
+        "recompile_limit": lambda: _limit(context),
     }
     is_method = isinstance(function, types.MethodType)
     is_function = isinstance(function, types.FunctionType)
