@@ -119,3 +119,66 @@ def test_settings_without_an_effect_say_so():
         with pytest.raises(UserWarning, match="repro_after"), config.patch(repro_after="aot"):
             pass
     assert config.repro_after is None
+
+
+# ---- functions that are left alone ----
+
+
+def test_functions_that_one_left_alone_calls_are_compiled():
+    counter = CompileCounter()
+    seen = []
+
+    def inner(x):
+        return (x * 2).sin()
+
+    @t.compiler.disable
+    def alone(x):
+        seen.append(t.compiler.is_compiling())
+        return inner(x)
+
+    @t.compiler.disable(recursive=False)
+    def shallow(x, n):
+        seen.append(t.compiler.is_compiling())
+        y = x.cos()  # no part of a graph
+        if n > 0:
+            return shallow(x, n - 1)
+        return inner(y) + inner(x=y) + alone(y)
+
+    compiled = t.compile(lambda x: shallow(x, 1) * 3, backend=counter)
+    x = t.ones(2)
+    expected = inner(x.cos()) * 9
+    for _ in range(2):
+        assert t.allclose(compiled(x), expected)
+        assert seen == [False] * 3
+        seen.clear()
+    # `inner` once, and what follows the call.
+    assert (counter.frame_count, counter.op_count) == (2, 3)
+    # Nothing is compiled without a compiled program around it.
+    counter.clear()
+    shallow(x, 0)
+    assert counter.frame_count == 0
+
+
+def test_methods_and_errors_below_functions_that_are_left_alone():
+    counter = CompileCounter()
+
+    def failing(x):
+        y = x + 1
+        raise ValueError(f"{y.shape[0]}")
+
+    class Model(t.nn.Module):
+        def part(self, x):
+            return x.relu() + 1
+
+        @t.compiler.disable(recursive=False)
+        def forward(self, x):
+            try:
+                failing(x)
+            except ValueError as error:
+                return self.part(x) * int(str(error))
+
+    model = Model()
+    compiled = t.compile(lambda x: model(x), backend=counter)
+    x = t.ones(2)
+    assert t.equal(compiled(x), model(x))
+    assert counter.op_count >= 2

@@ -247,6 +247,28 @@ PyObject* set_disabled(PyObject*, PyObject* value) { return set_flag(is_disabled
 PyObject* set_fails_at_breaks(PyObject*, PyObject* value) {
   return set_flag(dynamo::fails_at_breaks(), value);
 }
+// call_leaving_alone(function, args, kwargs): the function runs as it is; those that it calls are
+// compiled as the program around it is
+PyObject* call_leaving_alone(PyObject*, PyObject* given) {
+  PyObject *function = nullptr, *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(given, "OO!O!", &function, &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+    return nullptr;
+  PyObject* plain = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+  const std::shared_ptr<dynamo::Session> around = dynamo::active_session();
+  if (!PyFunction_Check(plain) || !around || !around->regions)
+    return PyObject_Call(function, args, kwargs);
+  auto session = std::make_shared<dynamo::Session>();
+  session->regions = around->regions;
+  session->callees_of = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(plain));
+  session->codes.emplace_back(Py_NewRef(PyFunction_GET_CODE(plain)));
+  const dynamo::SessionScope scope(session);
+  return PyObject_Call(function, args, kwargs);
+}
+// Whether the caller is called by a compiled program that compiles what it can.
+PyObject* is_in_region(PyObject*, PyObject*) {
+  const std::shared_ptr<dynamo::Session> around = dynamo::active_session();
+  return wrap(!is_disabled && around && around->regions);
+}
 PyObject* compiles_provisionally(PyObject*, PyObject*) { return wrap(is_provisional); }
 
 PyMethodDef functions[] = {
@@ -254,6 +276,8 @@ PyMethodDef functions[] = {
      "set_skips_guards(on): versions that are alone are taken by the guards of tensors."},
     {"set_disabled", set_disabled, METH_O,
      "set_disabled(on): this thread runs compiled functions as they are."},
+    {"call_leaving_alone", call_leaving_alone, METH_VARARGS,
+     "call_leaving_alone(function, args, kwargs): compiles what the function calls, not itself."},
     {"set_fails_at_breaks", set_fails_at_breaks, METH_O,
      "set_fails_at_breaks(on): a break is an error, in this thread."},
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,

@@ -465,6 +465,16 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
   }
 }
 
+bool CompiledRegions::takes_callee(PyFunctionObject* function) const {
+  constexpr int kSuspended = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  const auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  const std::string module = text_of(function->func_module);
+  const bool is_left_alone = is_disabled || stance == Stance::ForceEager || has_foreign_modes() ||
+                             module == "taeda" || module.starts_with("taeda.");
+  return !is_left_alone && !options_.is_whole && !(code->co_flags & kSuspended) &&
+         known_calls().of(reinterpret_cast<PyObject*>(function)) == dynamo::CallKind::Entered;
+}
+
 void CompiledRegions::give_up(const std::vector<const State*>& frames) {
   Region& region = regions_[place_of(frames)];
   const bool is_tried_again = std::exchange(region.is_tried_again, false);

@@ -56,6 +56,7 @@ class CompiledRegions final : public dynamo::Regions {
                         dynamo::Ending& ending) override;
   std::unique_ptr<dynamo::Capturing> capture(
       const std::vector<const dynamo::State*>& frames) override;
+  bool takes_callee(PyFunctionObject* function) const override;
   void give_up(const std::vector<const dynamo::State*>& frames) override;
 
   // A call that needs no frame: the arguments as the function's frame would hold them. Null

@@ -54,8 +54,8 @@ def _each(mark, fn, problem):
 def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
     """A function that compilers call as it is; also a decorator, with or without arguments.
 
-    Functions that were compiled run as they are inside, too, unless `recursive` is False. `reason`
-    stands in the text of the break.
+    Everything inside runs as it is, too; with `recursive=False` functions that it calls are
+    compiled. `reason` stands in the text of the break.
     """
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason, wrapping=wrapping)
@@ -74,12 +74,12 @@ def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
 
 
 def _disabled(fn, recursive, reason, wrapping=True):
-    set_disabled = _C._dynamo.set_disabled
+    set_disabled, call_leaving_alone = _C._dynamo.set_disabled, _C._dynamo.call_leaving_alone
 
     def inner(*args, **kwargs):
         before = set_disabled(recursive)
         try:
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs) if recursive else call_leaving_alone(fn, args, kwargs)
         finally:
             set_disabled(before)
 

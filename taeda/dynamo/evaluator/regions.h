@@ -68,6 +68,8 @@ class Regions {
   virtual RegionRun run(const std::vector<const State*>& frames, Ending& ending) = 0;
   // Null with an exception.
   virtual std::unique_ptr<Capturing> capture(const std::vector<const State*>& frames) = 0;
+  // Whether a function that is called by one which is left alone is captured in its own right.
+  virtual bool takes_callee(PyFunctionObject* function) const = 0;
   // The region that was captured last is not compiled: from now on CPython runs the frames.
   virtual void give_up(const std::vector<const State*>& frames) = 0;
 };
