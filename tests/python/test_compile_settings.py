@@ -182,3 +182,38 @@ def test_methods_and_errors_below_functions_that_are_left_alone():
     x = t.ones(2)
     assert t.equal(compiled(x), model(x))
     assert counter.op_count >= 2
+
+
+# ---- stances ----
+
+
+def test_a_compiled_program_sets_no_stance():
+    @t.compiler.set_stance("force_eager")
+    def decorated(x):
+        return x * 2
+
+    def calls(x):
+        t.compiler.set_stance("force_eager")
+        return x + 1
+
+    def enters(x):
+        with t.compiler.set_stance("force_eager"):
+            return x + 1
+
+    def uses(x):
+        return decorated(x) + 1
+
+    for function in (calls, enters, uses):
+        for fullgraph in (False, True):
+            with pytest.raises(AssertionError, match="Attempt to trace forbidden callable"):
+                t.compile(function, backend="eager", fullgraph=fullgraph)(t.ones(2))
+    assert graphs_of(plus_one, (t.ones(2),)) == 1  # the stance is what it was
+
+
+def test_a_function_that_is_left_alone_may_set_a_stance():
+    @t.compiler.disable
+    def alone(x):
+        with t.compiler.set_stance("force_eager"):
+            return x * 2
+
+    assert t.equal(t.compile(lambda x: alone(x) + 1, backend="eager")(t.ones(2)), t.full((2,), 3.0))

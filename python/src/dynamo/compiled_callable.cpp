@@ -282,6 +282,7 @@ PyMethodDef functions[] = {
      "set_fails_at_breaks(on): a break is an error, in this thread."},
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,
      "Whether what is compiled now will be compiled again at the next call."},
+    {"is_in_region", is_in_region, METH_NOARGS, "Whether a compiled program calls."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},

@@ -297,7 +297,7 @@ def kinds():
     table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
     table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
     table[inspect.signature] = CONSTANT
-    for name in ("is_capturing", "is_unbacked", "holds_tensor"):
+    for name in ("is_capturing", "is_in_region", "is_unbacked", "holds_tensor"):
         table[getattr(_C._dynamo, name)] = PURE
     # Reads the stack, the clock and the process for each record.
     table[logging.Logger._log] = UNKNOWN
