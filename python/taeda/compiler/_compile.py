@@ -21,7 +21,7 @@ from taeda.compiler._backends import (
 )
 from taeda.compiler._callbacks import CallbackArgs, CallbackTrigger, callback_handler
 from taeda.compiler._capture import with_bodies
-from taeda.compiler._counters import counters, keep_reason
+from taeda.compiler._counters import counters, keep_reason, recompile_contexts
 from taeda.compiler._errors import BackendCompilerFailed
 from taeda.compiler._guards import GuardFail, as_filter, without_scope
 from taeda.compiler._metrics import measured
@@ -92,7 +92,9 @@ def _print_event(what, text, file, line, code):
         print_log("graph_breaks", f"{file}:{line}: {text}\n    {source}")
     elif what in ("recompile", "limit") and is_wanted("recompiles"):
         name = code.co_name if code is not None else "?"
-        print_log("recompiles", f"{file}:{line}: {name} is compiled again, because of {text}")
+        contexts = "".join(f"\n    {context}" for context in recompile_contexts())
+        because = f"{name} is compiled again, because of {text}{contexts}"
+        print_log("recompiles", f"{file}:{line}: {because}")
 
 
 def _print_guards(regions, file, line):

@@ -25,6 +25,7 @@ __all__ = [
     "override_cudagraphs",
     "patch_dynamo_config",
     "run",
+    "set_recursion_limit",
     "skip",
     "skip_frame",
     "step_unsupported",
@@ -356,6 +357,15 @@ class _CudagraphOverride(_Scope):
 def override_cudagraphs(fwd=None, bwd=None):
     """A scope that says whether CUDA graphs are used; the CPU has none."""
     return _CudagraphOverride(fwd, bwd)
+
+
+def set_recursion_limit(limit):
+    """Checks a limit of nested calls inside of captures; -1 is none.
+
+    Calls that are captured take no stack of C, so that sys.setrecursionlimit() alone limits them.
+    """
+    if limit < 1 and limit != -1:
+        raise ValueError("recursion limit must be >= 1, or -1 to reset")
 
 
 def mark_static_address(t, guard=False):
