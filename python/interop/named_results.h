@@ -1,18 +1,18 @@
 // Results with names, as of `sort` and `max`: the types of taeda.return_types.
 #pragma once
 
-#include <initializer_list>
 #include <tuple>
 
 #include "python/interop/wrap.h"
 
 namespace taeda::python {
 
-// The struct-sequence type taeda.return_types.<name>, made at the first call and kept; null on
-// error.
-//   static PyTypeObject* const type = named_result_type("sort", {"values", "indices"});
-PyTypeObject* named_result_type(const char* name, std::initializer_list<const char*> fields);
-// The module taeda._C._return_types that holds them.
+// The struct-sequence type taeda.return_types.<name>, made at the first call and kept; its fields
+// are those of the operator's schema. `sort_out` is the type of `sort` with `out=`. Null with an
+// AttributeError where no operator has named results under this name.
+//   static PyTypeObject* const type = named_result_type("sort");
+PyTypeObject* named_result_type(std::string_view name);
+// The module taeda.return_types: a type is made when somebody asks for it, by name or by a call.
 PyObject* return_types_module();
 
 template <class... T>

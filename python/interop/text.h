@@ -9,9 +9,10 @@ namespace taeda::python {
 
 // Of a str; throws the pending Python error for other objects.
 inline std::string text_of(PyObject* o) {
-  const char* text = PyUnicode_AsUTF8(o);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
   if (!text) throw_python_error();
-  return text;
+  return std::string(text, static_cast<size_t>(size));
 }
 
 // As str() or repr() show an object: shown(o, PyObject_Repr).

@@ -32,6 +32,7 @@
 #include "python/src/tensor/tensor_type.h"
 #include "python/src/tensor/weak_storage_ref.h"
 #include "python/src/tensor/weak_tensor_ref.h"
+#include "python/src/valgrind_requests.h"
 
 namespace taeda::python {
 
@@ -55,12 +56,25 @@ bool add_submodule(PyObject* module, const char* name, const PyMethodDef* const*
          PyDict_SetItemString(PyImport_GetModuleDict(), name, child.get()) == 0;
 }
 
-const PyMethodDef* const own_functions[] = {
-    factory_table,      mode_table,      autograd_table,        interop_table,
-    device_table,       transform_table, autocast_table,        dispatch_mode_table,
-    control_flow_table, shape_table,     operator_handle_table, module_call_table,
-    attention_table,    pickle_table,    storage_file_table,    safetensors_table,
-    archive_table,      nullptr};
+const PyMethodDef* const own_functions[] = {factory_table,
+                                            mode_table,
+                                            autograd_table,
+                                            interop_table,
+                                            device_table,
+                                            transform_table,
+                                            autocast_table,
+                                            dispatch_mode_table,
+                                            control_flow_table,
+                                            shape_table,
+                                            operator_handle_table,
+                                            module_call_table,
+                                            attention_table,
+                                            pickle_table,
+                                            storage_file_table,
+                                            safetensors_table,
+                                            archive_table,
+                                            valgrind_table,
+                                            nullptr};
 const PyMethodDef* const no_tables[] = {nullptr};
 const PyMethodDef* const dispatch_tables[] = {
     dispatch_table,      boxed_call_table, library_table, decomposition_table,

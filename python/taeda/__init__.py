@@ -5,6 +5,7 @@ import sys
 from taeda import _C
 from taeda._C import *
 from taeda._C import Generator, Tensor
+from taeda._operator_class import _VariableFunctionsClass
 from taeda._rebuild import reduce_generator, set_generator_state
 from taeda._shape_functions import (
     atleast_1d,
@@ -19,7 +20,6 @@ from taeda._tensor import _install
 from taeda._value_functions import (
     block_diag,
     chain_matmul,
-    histogramdd,
     norm,
     unique,
     unique_consecutive,
@@ -304,18 +304,8 @@ def _of_extension(name):
     return getattr(import_module(f"taeda.{module}"), own_name)
 
 
-def _return_type(name):
-    # Whoever goes over all modules asks for `__file__`, and nothing may be imported then.
-    if name.startswith("_"):
-        raise AttributeError(f"module 'taeda.return_types' has no attribute '{name}'")
-    from taeda.utils._return_types import make
-
-    return make(name)
-
-
 _C.__getattr__ = _of_extension
-_C._VariableFunctions = _C._VariableFunctionsClass = _C  # where PyTorch's operators are
-return_types.__getattr__ = _return_type
+_C._VariableFunctions = _C._VariableFunctionsClass = _VariableFunctionsClass
 _C._profiler = sys.modules["taeda._C._profiler"] = type(sys)("taeda._C._profiler")
 _C._profiler.__getattr__ = lambda name: _of_extension(f"_profiler.{name}")
 

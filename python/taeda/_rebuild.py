@@ -54,14 +54,16 @@ def _rebuild_tensor_v2(
 ):
     tensor = _plain(storage, storage.dtype, storage_offset, size, stride)
     tensor = _with_flags(tensor, metadata)
-    return tensor.requires_grad_() if requires_grad else tensor
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def _rebuild_tensor_v3(
     storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
 ):
     tensor = _with_flags(_plain(storage, dtype, storage_offset, size, stride), metadata)
-    return tensor.requires_grad_() if requires_grad else tensor
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):

@@ -58,11 +58,19 @@ def _state_of(tensor):
 def _reduce_ex(self, protocol):
     state = _rebuild.get_object_state(self)
     if type(self) is _C.Tensor and not state:
-        return _reduction.reduced(self)
+        return _plain_pair(self)
     if has_torch_function_unary(self):
         return handle_torch_function(_C.Tensor.__reduce_ex__, (self,), self, protocol)
-    func, args = _reduction.reduced(self)
+    func, args = _plain_pair(self)
     return _rebuild_from_type_v2, (func, type(self), args, state)
+
+
+def _plain_pair(tensor):
+    if tensor._backward_hooks:
+        from taeda.utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(tensor)
+    return _reduction.reduced(tensor)
 
 
 def _setstate(self, state):

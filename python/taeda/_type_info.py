@@ -50,6 +50,9 @@ class finfo:
     def __hash__(self):
         return hash(self.dtype)
 
+    def __reduce__(self):
+        return type(self), (getattr(_C, self.dtype),)
+
 
 class iinfo:
     """The limits of an integer dtype."""
@@ -77,6 +80,9 @@ class iinfo:
 
     def __hash__(self):
         return hash(self.dtype)
+
+    def __reduce__(self):
+        return type(self), (getattr(_C, self.dtype),)
 
 
 finfo.__module__ = iinfo.__module__ = "taeda"

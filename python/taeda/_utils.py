@@ -1,5 +1,10 @@
 """PyTorch's path of small functions that its users, its files and its tests share."""
 
+from taeda._dense_groups import (
+    _flatten_dense_tensors,
+    _take_tensors,
+    _unflatten_dense_tensors,
+)
 from taeda._rebuild import (
     _rebuild_device_tensor_from_cpu_tensor,
     _rebuild_device_tensor_from_numpy,
@@ -22,6 +27,7 @@ __all__ = [
     "ExceptionWrapper",
     "KeyErrorMessage",
     "_element_size",
+    "_flatten_dense_tensors",
     "_rebuild_device_tensor_from_cpu_tensor",
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_meta_tensor_no_storage",
@@ -34,5 +40,7 @@ __all__ = [
     "_rebuild_tensor_v2",
     "_rebuild_tensor_v3",
     "_rebuild_wrapper_subclass",
+    "_take_tensors",
+    "_unflatten_dense_tensors",
     "is_compiling",
 ]

@@ -1,7 +1,6 @@
 """Functions whose Python form takes more than an operator's schema can say: norms by name, results
 that depend on flags, matrices as separate arguments."""
 
-from collections import namedtuple
 from collections.abc import Sequence
 
 from taeda import _C
@@ -140,24 +139,3 @@ def chain_matmul(*matrices, out=None):
     if has_torch_function(matrices):
         return handle_torch_function(chain_matmul, matrices, *matrices)
     return _C.chain_matmul(_unpacked(matrices), out=out)
-
-
-_Histogram = namedtuple("histogramdd", ["hist", "bin_edges"])
-
-
-def histogramdd(input, bins, *, range=None, weight=None, density=False):
-    """How many rows of `input` lie in each cell of a grid, and the grid's edges."""
-    if has_torch_function_unary(input):
-        return handle_torch_function(
-            histogramdd, (input,), input, bins, range=range, weight=weight, density=density
-        )
-    if isinstance(bins, int):
-        bins = [bins] * input.size(-1)
-    if all(isinstance(b, _C.Tensor) for b in bins):
-        edges = list(bins)
-        hist = _C._histogramdd_from_bin_tensors(input, edges, weight=weight, density=density)
-    else:
-        given = {"range": range, "weight": weight, "density": density}
-        edges = list(_C._histogramdd_bin_edges(input, bins, **given))
-        hist = _C._histogramdd_from_bin_cts(input, bins, **given)
-    return _Histogram(hist, edges)

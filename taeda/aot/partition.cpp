@@ -42,6 +42,14 @@ int64_t bytes_of(const Value& val) {
 }
 
 bool is_tensor(const Node& node) { return node.val().is<Tensor>(); }
+
+// A copy of a tensor, with a fake tensor of its own: what shares one shares memory.
+Node& clone_in(fx::Graph& graph, const Arg& of, const Node& node) {
+  Node& made = graph.call(ops::clone, {of});
+  made.set_val(Value(node.val().get<Tensor>().clone()));
+  return made;
+}
+
 // Sizes, and numbers of the program that change from call to call.
 bool is_number(const Node& node) { return node.val().is_scalar(); }
 
@@ -437,18 +445,23 @@ class Partitioner {
     std::vector<Arg> out;
     for (size_t i = 0; i < all.roots.size(); ++i) {
       const Node* node = all.roots[i].node();
-      const bool is_overwritten = !all.is_result(i) && written_.count(node) && is_tensor(*node);
+      const bool is_overwritten = !all.is_result(i) && node && is_tensor(*node) && shows_written(*node);
       out.push_back(is_overwritten ? copied(*node, graph, given) : moved(all.roots[i], given));
     }
     graph.output(Arg::tuple(std::move(out)));
   }
 
-  // An input as it is before the program writes to it.
+  // Whether a tensor is an input that is written to, or a view of one.
+  bool shows_written(const Node& node) const {
+    const Node* base = &node;
+    // Parts of a split are items of its result.
+    while (is_view(*base) || base->target().builtin()) base = base->args().at(0).node();
+    return written_.count(base) != 0;
+  }
+  // An input, or a view of one, as it is before the program writes to it.
   static Arg copied(const Node& input, fx::Graph& graph,
                     const std::unordered_map<const Node*, Arg>& given) {
-    Node& made = graph.call(ops::clone, {given.at(&input)});
-    made.set_val(input.val());
-    return Arg(made);
+    return Arg(clone_in(graph, given.at(&input), input));
   }
 
   IntrusivePtr<fx::Graph> write_gradients() {
@@ -558,9 +571,7 @@ Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Gra
     if (input && !is_written(*input)) return {Saved::Kind::Input, *input};
     returned.push_back(arg);
     if (input && is_tensor(*arg.node())) {
-      Node& copy = made.forward->call(ops::clone, {arg});
-      copy.set_val(arg.node()->val());
-      returned.back() = Arg(copy);
+      returned.back() = Arg(clone_in(*made.forward, arg, *arg.node()));
     }
     return {Saved::Kind::Own, returned.size() - 1};
   };

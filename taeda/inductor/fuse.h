@@ -35,6 +35,7 @@ struct Group {
   std::vector<const Expr*> columns;   // axes, and sizes, of the blocks' columns
   bool are_channels_columns = false;  // of a convolution
   const Expr* element = nullptr;      // where in its memory an element of the result lies
+  Place product_at;                   // dimensions of the result in the axes of the group
   bool is_only_reader = false;        // of the result
   bool is_in_place = false;           // a value of the group takes the memory of the result
 

@@ -539,7 +539,9 @@ void GraphLowering::take_pointwise(const lowered::PointwiseCall& call) {
     };
     const auto input = [&](int i) {
       const bool divides = i == kept->body->divisor && is_integral(kept->common, true);
-      return divides ? e.divisor(e.cast(element(i), lowered::type_in(kept->common))) : element(i);
+      if (!divides) return element(i);
+      const auto value = lowered::in_common(e.graph(), again, i, element(i));
+      return e.divisor(e.cast(value, lowered::type_in(kept->common)));
     };
     const auto number = [&](int i) { return kept->numbers[i](e, lowered::type_in(kept->common)); };
     return lowered::pointwise_value(e.graph(), again, input, number);

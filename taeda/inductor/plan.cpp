@@ -98,8 +98,8 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   };
   std::vector<const Expr*> block_sizes = program->symbols;
   for (const Expr* symbol : block_symbols(*program->pool)) block_sizes.push_back(symbol);
-  const auto block_kernel = [&](const Group& group) {
-    return std::make_unique<KernelStep>(write_block_kernel(*program, group), block_sizes,
+  const auto block_kernel = [&](const Group& group, GroupKernel whole) {
+    return std::make_unique<KernelStep>(write_block_kernel(group, std::move(whole)), block_sizes,
                                         add_memory);
   };
   for (const Group& group : groups) {
@@ -110,54 +110,129 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
       step.call = call_step(first, group);
       for (const Group& operand : group.operands) {
         const int value = first.call->arguments[operand.argument].tensor;
-        step.operands.push_back({block_kernel(operand), value,
-                                 program->values[value].geometry.memory, operand.is_by_columns,
+        step.operands.push_back({block_kernel(operand, write_kernel(*program, operand, "kernel")),
+                                 value, program->values[value].geometry.memory,
+                                 operand.is_by_columns,
                                  operand.argument == step.call->product->second});
       }
       if (!has_product) continue;
     }
-    step.kernel = has_product
-                      ? block_kernel(group)
-                      : std::make_unique<KernelStep>(write_kernel(*program, group, "kernel"),
-                                                     program->symbols, add_memory);
+    GroupKernel whole = write_kernel(*program, group, "kernel");
+    if (has_product) step.call->post_ops = find_post_ops(*program, group, whole);
+    step.kernel =
+        has_product ? block_kernel(group, std::move(whole))
+                    : std::make_unique<KernelStep>(std::move(whole), program->symbols, add_memory);
   }
   seconds.emplace_back("write", watch.lap());
 }
 
-// A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
-// strides and offsets, which may differ from those that were traced.
-void CompiledGraph::Parts::bind_symbols() {
-  for (const Expr* symbol : program->symbols) {
-    using Of = SymbolBinding::Of;
+namespace {
+
+// Finds the numbers of inputs that tell symbols.
+class SymbolBinder {
+ public:
+  explicit SymbolBinder(const Program& program) : program_(program), pool_(*program.pool) {}
+
+  // In an order in which each can be computed.
+  std::vector<SymbolBinding> run() {
+    const std::vector<const Expr*>& symbols = program_.symbols;
+    for (size_t s = 0; s < symbols.size(); ++s) {
+      std::optional<SymbolBinding> found = find_alone(symbols[s]);
+      if (found) bind(s, std::move(*found));
+    }
+    // s0 + s1 tells s1 where something else tells s0.
+    for (size_t before = 0; before < bindings_.size() && bindings_.size() < symbols.size();) {
+      before = bindings_.size();
+      for (size_t s = 0; s < symbols.size(); ++s) {
+        if (known_.count(symbols[s])) continue;
+        std::optional<SymbolBinding> found = find_in_sum(symbols[s]);
+        if (found) bind(s, std::move(*found));
+      }
+    }
+    for (const Expr* symbol : symbols)
+      TAEDA_CHECK_NOT_IMPLEMENTED(known_.count(symbol), "no input tells the number ",
+                                  symbolic::text_of(symbol));
+    return std::move(bindings_);
+  }
+
+ private:
+  using Of = SymbolBinding::Of;
+  using Look = FunctionRef<void(const Expr* number, size_t input, Of of, size_t dim)>;
+
+  void bind(size_t symbol, SymbolBinding found) {
+    found.symbol = symbol;
+    bindings_.push_back(std::move(found));
+    known_.insert(program_.symbols[symbol]);
+  }
+
+  void for_sizes(Look look) const {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Program::Input& input = program_.inputs[i];
+      if (input.number) look(input.number, i, Of::Number, 0);
+      if (input.value < 0) continue;
+      const Geometry& g = program_.values[input.value].geometry;
+      for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
+    }
+  }
+  void for_strides(Look look) const {
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      if (program_.inputs[i].value < 0) continue;
+      const Geometry& g = program_.values[program_.inputs[i].value].geometry;
+      for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
+      look(g.offset, i, Of::Offset, 0);
+    }
+  }
+
+  // A number that is the symbol itself is preferred to one that it is a part of, and sizes are to
+  // strides and offsets, which may differ from those that were traced.
+  std::optional<SymbolBinding> find_alone(const Expr* symbol) const {
     std::optional<SymbolBinding> found;
     const auto look = [&](const Expr* number, size_t input, Of of, size_t dim) {
-      if (!number || (found && found->scale == 1 && found->offset == 0)) return;
+      if (found && found->scale == 1 && found->offset == 0) return;
       if (number->kind == SymKind::Float) {
         if (number == symbol) found = {input, of, 0, 1, 0};
         return;
       }
-      const symbolic::Affine form = symbolic::affine_of(*program->pool, number);
+      const symbolic::Affine form = symbolic::affine_of(pool_, number);
       if (form.form != symbol || form.scale <= 0) return;
       if (!found || number == symbol)
         found = {input, of, static_cast<int>(dim), form.scale, form.offset};
     };
-    for (size_t i = 0; i < program->inputs.size(); ++i) {
-      const Program::Input& input = program->inputs[i];
-      look(input.number, i, Of::Number, 0);
-      if (input.value < 0) continue;
-      const Geometry& g = program->values[input.value].geometry;
-      for (size_t d = 0; d < g.sizes.size(); ++d) look(g.sizes[d], i, Of::Size, d);
-    }
-    for (size_t i = 0; !found && i < program->inputs.size(); ++i) {
-      if (program->inputs[i].value < 0) continue;
-      const Geometry& g = program->values[program->inputs[i].value].geometry;
-      for (size_t d = 0; d < g.strides.size(); ++d) look(g.strides[d], i, Of::Stride, d);
-      look(g.offset, i, Of::Offset, 0);
-    }
-    TAEDA_CHECK_NOT_IMPLEMENTED(found, "no input tells the number ", symbolic::text_of(symbol));
-    bindings.push_back(*found);
+    for_sizes(look);
+    if (!found) for_strides(look);
+    return found;
   }
-}
+
+  // In a sum of a multiple of the symbol and of what is known.
+  std::optional<SymbolBinding> find_in_sum(const Expr* symbol) const {
+    std::optional<SymbolBinding> found;
+    for_sizes([&](const Expr* number, size_t input, Of of, size_t dim) {
+      if (found || number->kind == SymKind::Float || !is_only_unknown(symbol, number)) return;
+      const Expr* rest = symbolic::substitute(pool_, number, {{symbol, pool_.integer(0)}});
+      const symbolic::Affine form =
+          symbolic::affine_of(pool_, pool_.add(number, pool_.mul(pool_.integer(-1), rest)));
+      if (form.form != symbol || form.scale <= 0 || form.offset != 0) return;
+      found = {input, of, static_cast<int>(dim), form.scale, 0};
+      found->rest = program_of(rest, program_.symbols);
+    });
+    return found;
+  }
+  bool is_only_unknown(const Expr* symbol, const Expr* number) const {
+    const std::vector<const Expr*> symbols = symbolic::symbols_of(number);
+    return std::count(symbols.begin(), symbols.end(), symbol) != 0 &&
+           std::all_of(symbols.begin(), symbols.end(),
+                       [&](const Expr* s) { return s == symbol || known_.count(s) != 0; });
+  }
+
+  const Program& program_;
+  symbolic::ExprPool& pool_;
+  std::unordered_set<const Expr*> known_;
+  std::vector<SymbolBinding> bindings_;
+};
+
+}  // namespace
+
+void CompiledGraph::Parts::bind_symbols() { bindings = SymbolBinder(*program).run(); }
 
 ShapePrograms CompiledGraph::Parts::shape_of(const Geometry& g) const {
   ShapePrograms shape;

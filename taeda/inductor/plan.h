@@ -17,13 +17,15 @@ using dispatch::Value;
 // A kernel or a call of a plan.
 struct StepReport {
   bool is_kernel = false, is_native = false;
-  std::string name;                    // of the operator that is called; "kernel3"
-  std::string epilogue;                // the kernel that finishes blocks of what is called
-  std::vector<std::string> prologues;  // the kernels that fill blocks of its operands
-  std::vector<std::string> values;     // that it gives, as the graph names them
-  std::vector<std::string> nodes;      // of the graph that run inside of it, with their operators
-  std::vector<std::string> lines;      // of the program that they come from
-  int64_t packed_bytes = 0;            // of a frozen operand that is kept in panels
+  std::string name;                     // of the operator that is called; "kernel3"
+  std::string epilogue;                 // the kernel that finishes blocks of what is called
+  std::vector<std::string> prologues;   // the kernels that fill blocks of its operands
+  std::vector<std::string> post_ops;    // the epilogue in the words of a library
+  bool is_finished_by_library = false;  // which did it in the last run: Note [Post-ops]
+  std::vector<std::string> values;      // that it gives, as the graph names them
+  std::vector<std::string> nodes;       // of the graph that run inside of it, with their operators
+  std::vector<std::string> lines;       // of the program that they come from
+  int64_t packed_bytes = 0;             // of a frozen operand that is kept in panels
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t bytes_saved = 0;  // of values that fusion keeps out of memory, written and read
   double seconds = 0;       // per run, where runs are timed

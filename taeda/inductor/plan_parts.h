@@ -13,6 +13,7 @@
 #include "taeda/inductor/kernel_step.h"
 #include "taeda/inductor/packed_weights.h"
 #include "taeda/inductor/plan.h"
+#include "taeda/inductor/post_ops.h"
 #include "taeda/inductor/run_layout.h"
 
 namespace taeda::inductor {
@@ -27,6 +28,8 @@ struct CallStep {
   const cpu::ProductOperator* product = nullptr;
   bool are_channels_columns = false;  // of its blocks
   std::unique_ptr<PackedWeights> weights;
+  // The work of the kernel that finishes its blocks, for a library: Note [Post-ops].
+  std::vector<PlannedPostOp> post_ops = {};
 };
 
 // The kernel of an operand that is computed where a product packs it: Note [Filled blocks].
@@ -44,8 +47,9 @@ struct PlanStep {
   std::vector<int> dying;  // memories of calls that nothing reads after it
   // For people: names of results, of the nodes inside of it, and lines of the program.
   std::vector<std::string> values, nodes, lines;
-  std::vector<const Expr*> unwritten;           // bytes that fusion keeps out of memory
-  mutable std::atomic<int64_t> nanoseconds{0};  // of timed runs
+  std::vector<const Expr*> unwritten;                       // bytes that fusion keeps out of memory
+  mutable std::atomic<int64_t> nanoseconds{0};              // of timed runs
+  mutable std::atomic<bool> is_finished_by_library{false};  // in the last run: Note [Post-ops]
 
   // Those of operands first.
   template <class F>
@@ -55,13 +59,16 @@ struct PlanStep {
   }
 };
 
-// Where a symbol's value comes from: a number of an input that is scale * symbol + offset.
+// Where a symbol's value comes from: a number of an input that is scale * symbol + offset + rest,
+// where symbols that were bound before tell the rest.
 struct SymbolBinding {
   enum class Of : uint8_t { Number, Size, Stride, Offset };
   size_t input;
   Of of;
   int dim = 0;  // of a size or stride
   int64_t scale = 1, offset = 0;
+  size_t symbol = 0;  // of the program's
+  std::optional<IndexProgram> rest = {};
 };
 
 struct ShapePrograms {

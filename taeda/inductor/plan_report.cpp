@@ -177,6 +177,9 @@ PlanReport CompiledGraph::report() const {
       one.name = step.call->call->op->full_name();
       report.called.push_back(one.name);
       if (step.call->weights) one.packed_bytes = step.call->weights->bytes();
+      for (const PlannedPostOp& planned : step.call->post_ops)
+        one.post_ops.push_back(cpu::kPostOpNames[static_cast<size_t>(planned.op.kind)]);
+      one.is_finished_by_library = step.is_finished_by_library;
       add_call_bytes(step.call->call->arguments, program, bytes, one.bytes_read);
       for (const int result : step.call->call->results) {
         const int memory = program.values[result].geometry.memory;

@@ -110,31 +110,48 @@ class Attacher {
     const Expr* own = element_index(*program_.pool, result.geometry, fitted->at);
     for (const GroupUnit& member : group.units)
       if (!reads_in_place(program_.units[member.unit], member, product, own)) return false;
-    if (!is_gainful(product, group, fitted->at)) return false;
+    const Sides sides = sides_of(product);
+    if (!is_gainful(product, sides, group, fitted->at)) return false;
     group.product = product;
     group.element = own;
+    group.product_at = fitted->at;
     group.is_only_reader = readers_[product].size() == 1 && results_.count(product) == 0;
-    group.are_channels_columns = has_channels_innermost(product);
+    group.are_channels_columns = sides.is_innermost;
     for (size_t d = 0; d < fitted->at.size(); ++d)
-      if (is_column(product, d, fitted->at.size()))
+      if (sides.is_column(d, fitted->at.size()))
         for (const Expr* symbol : symbolic::symbols_of(fitted->at[d]))
           group.columns.push_back(symbol);
     return true;
   }
+
+  // Which dimensions of a product belong to the columns of its blocks.
+  struct Sides {
+    bool has_channels, is_innermost;  // of a convolution
+    bool is_column(size_t d, size_t rank) const {
+      if (!has_channels) return d + 1 == rank;
+      return is_innermost ? d == 1 : d >= 2;
+    }
+  };
+  Sides sides_of(int product) const {
+    const Call& call = *program_.units[product].call;
+    const Place& strides = program_.values[call.results[0]].geometry.strides;
+    const bool has_channels = product_of(program_, call)->has_channels;
+    return {has_channels,
+            has_channels && strides[1]->is_constant(1) && !strides.back()->is_constant(1)};
+  }
+
   // Whether work on the blocks of a convolution takes no longer than a pass over memory. It would
   // where other memory of the result's size is read in short rows of planes, where an index along
   // the columns is a quotient, and behind depthwise ones with channels innermost, which have no
   // blocks.
-  bool is_gainful(int product, const Group& group, const Place& at) const {
-    const Call& call = *program_.units[product].call;
-    if (!product_of(program_, call)->has_channels) return true;
-    const bool is_innermost = has_channels_innermost(product);
-    if (is_innermost && is_depthwise(call)) return false;
+  bool is_gainful(int product, const Sides& sides, const Group& group, const Place& at) const {
+    if (!sides.has_channels) return true;
+    if (sides.is_innermost && is_depthwise(*program_.units[product].call)) return false;
     symbolic::ExprPool& pool = *program_.pool;
     std::vector<DomainAxis> columns;
     for (const DomainAxis& axis : group.axes)
       for (size_t d = 0; d < at.size(); ++d)
-        if (is_column(product, d, at.size()) && mentions(at[d], axis.var)) columns.push_back(axis);
+        if (sides.is_column(d, at.size()) && mentions(at[d], axis.var)) columns.push_back(axis);
     const auto moves_as_one = [&](const Definition& definition, const Place& place) {
       const auto value = values_.find(definition.id);
       const Expr* index = pool.integer(0);
@@ -162,7 +179,7 @@ class Attacher {
         if (!moves_as_one(*read.definition, place)) return false;
         const int from = program_.unit_of_definition[read.definition->id];
         const bool is_own = from == product || is_member(group, from);
-        if (!is_innermost && !is_own && moves_with(place, columns)) return false;
+        if (!sides.is_innermost && !is_own && moves_with(place, columns)) return false;
       }
     }
     return true;
@@ -187,17 +204,6 @@ class Attacher {
   static bool mentions(const Expr* e, const Expr* symbol) {
     const auto symbols = symbolic::symbols_of(e);
     return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
-  }
-  bool has_channels_innermost(int product) const {
-    const Call& call = *program_.units[product].call;
-    const Place& strides = program_.values[call.results[0]].geometry.strides;
-    return product_of(program_, call)->has_channels && strides[1]->is_constant(1) &&
-           !strides.back()->is_constant(1);
-  }
-  // Whether a dimension of a product belongs to the columns of its blocks.
-  bool is_column(int product, size_t d, size_t rank) const {
-    if (!product_of(program_, *program_.units[product].call)->has_channels) return d + 1 == rank;
-    return has_channels_innermost(product) ? d == 1 : d >= 2;
   }
 
   // Moves groups that compute operands of the call `c` to its host.
@@ -332,8 +338,7 @@ std::vector<const Expr*> block_symbols(symbolic::ExprPool& pool) {
   return made;
 }
 
-GroupKernel write_block_kernel(const Program& program, const Group& group) {
-  GroupKernel made = write_kernel(program, group, "kernel");
+GroupKernel write_block_kernel(const Group& group, GroupKernel made) {
   kernel::Kernel& kernel = made.kernel;
   symbolic::ExprPool& pool = *kernel.pool;
   const std::vector<const Expr*> block = block_symbols(pool);

@@ -42,7 +42,7 @@ void share_result_memory(Program& program, std::vector<Group>& groups);
 // through all dimensions that belong to them.
 std::vector<const Expr*> block_symbols(symbolic::ExprPool& pool);
 
-// The kernel of such a group, which goes through one block.
-GroupKernel write_block_kernel(const Program& program, const Group& group);
+// The kernel of such a group, which goes through one block. `whole`: its kernel over all axes.
+GroupKernel write_block_kernel(const Group& group, GroupKernel whole);
 
 }  // namespace taeda::inductor

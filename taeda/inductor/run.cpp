@@ -193,15 +193,15 @@ int64_t Run::number_of(const SymbolBinding& binding, const Value& input) const {
 void Run::take_inputs(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
-  for (size_t s = 0; s < plan_.bindings.size(); ++s) {
-    const SymbolBinding& binding = plan_.bindings[s];
-    if (program_.symbols[s]->kind == SymKind::Float) {
-      state_.symbols[s] = std::bit_cast<int64_t>(inputs[binding.input].to_double());
+  for (const SymbolBinding& binding : plan_.bindings) {
+    int64_t& symbol = state_.symbols[binding.symbol];
+    if (program_.symbols[binding.symbol]->kind == SymKind::Float) {
+      symbol = std::bit_cast<int64_t>(inputs[binding.input].to_double());
       continue;
     }
     // Sizes that no value of the symbol gives are refused below, where sizes are compared.
-    state_.symbols[s] =
-        (number_of(binding, inputs[binding.input]) - binding.offset) / binding.scale;
+    const int64_t rest = binding.rest ? (*binding.rest)(state_.symbols.data()) : 0;
+    symbol = (number_of(binding, inputs[binding.input]) - binding.offset - rest) / binding.scale;
   }
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);
@@ -410,13 +410,22 @@ bool Run::run_product(size_t index, bool may_be_native) {
       if (!run_block(kernel, may_be_native, block, to)) is_good = false;
     });
   };
+  std::atomic<bool> has_finished{false};
   const auto finish = [&](int64_t row, int64_t rows, int64_t col, int64_t cols) {
+    has_finished.store(true, std::memory_order_relaxed);
     run(*step.kernel, {row, rows, col, cols}, nullptr);
   };
   const cpu::FinishBlock finish_block(finish);
   cpu::ProductOptions options;
   if (step.kernel) options.finish = &finish_block;
   options.are_channels_columns = step.call->are_channels_columns;
+  // Where both forms of a kernel are compared, the kernel does the work.
+  std::optional<PostOpsOfRun> post_ops;
+  if (!step.call->post_ops.empty() && !plan_.is_checked.load(std::memory_order_relaxed)) {
+    post_ops.emplace(step.call->post_ops, state_.memories.data(), state_.symbols.data(),
+                     shape.sizes);
+    options.post_ops = &post_ops->get();
+  }
 
   const auto filler = [&](const OperandStep& operand) {
     return [&run, &operand](int64_t row, int64_t rows, int64_t col, int64_t cols, void* to) {
@@ -444,6 +453,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
   }
   options.packed = panels.get();
   step.call->product->run(state_.stack, out, options);
+  step.is_finished_by_library = options.post_ops && !has_finished && out.numel() > 0;
   state_.stack.clear();
   error.rethrow();
   return is_good;

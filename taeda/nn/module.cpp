@@ -36,9 +36,28 @@ std::string type_text(const std::type_info& type) {
   return status == 0 ? text.get() : type.name();
 }
 
+namespace {
+
+constexpr std::string_view kOwnNamespace = "taeda::nn::";
+
+std::string& printed_namespace() {
+  static std::string name(kOwnNamespace);
+  return name;
+}
+
+}  // namespace
+
+const std::string& layer_namespace() { return printed_namespace(); }
+bool set_layer_namespace(std::string name) {
+  printed_namespace() = std::move(name);
+  return true;
+}
+
 std::string layer_name(const Module& layer) {
-  const std::string& name = layer.name();
-  return name.ends_with("Impl") ? name.substr(0, name.size() - 4) : name;
+  std::string name = layer.name();
+  if (name.ends_with("Impl")) name.resize(name.size() - 4);
+  if (name.starts_with(kOwnNamespace)) name.replace(0, kOwnNamespace.size(), layer_namespace());
+  return name;
 }
 
 Module::Module(std::string name) {

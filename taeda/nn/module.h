@@ -33,6 +33,11 @@ namespace taeda::nn {
 template <class Contained>
 class ModuleHolder;
 
+// The namespace in front of the names of layers that are printed: "taeda::nn::", and "torch::nn::"
+// in a program that includes <torch/nn.h>. It is set while the program starts.
+TAEDA_API const std::string& layer_namespace();
+TAEDA_API bool set_layer_namespace(std::string name);
+
 class TAEDA_API Module : public std::enable_shared_from_this<Module> {
  public:
   using Ptr = std::shared_ptr<Module>;

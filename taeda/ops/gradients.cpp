@@ -50,4 +50,12 @@ bool may_have_zeros(const Tensor& t) {
   return read_scalar(t.detach().eq(0).any()).to_bool();
 }
 
+Tensor no_formula(const char* op) {
+  fail(ErrorKind::Runtime, "derivative for aten::", op, " is not implemented");
+}
+
+Tensor no_derivative(const char* name) {
+  fail(ErrorKind::NotImplemented, "the derivative for '", name, "' is not implemented.");
+}
+
 }  // namespace taeda::gradients

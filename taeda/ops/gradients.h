@@ -21,4 +21,9 @@ TAEDA_API Tensor cast_gradient(const Tensor& grad, DType dtype);
 // transforms), so that formulas take the form that is right either way.
 TAEDA_API bool may_have_zeros(const Tensor& t);
 
+// What stands in the place of a gradient that does not exist, with PyTorch's words: of an operator
+// without a formula (RuntimeError), and of a formula that is not written (NotImplementedError).
+[[noreturn]] TAEDA_API Tensor no_formula(const char* op);
+[[noreturn]] TAEDA_API Tensor no_derivative(const char* name);
+
 }  // namespace taeda::gradients

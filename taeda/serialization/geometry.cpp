@@ -1,8 +1,6 @@
 // Bounds of tensors from files.
 #include "taeda/serialization/geometry.h"
 
-#include <algorithm>
-
 namespace taeda::serialization {
 namespace {
 
@@ -16,19 +14,18 @@ std::string geometry_problem(IntList sizes, IntList strides, int64_t offset, DTy
     return str("sizes and strides do not fit each other: got ", sizes.size(), " and ",
                strides.size(), " of at most ", kMaxDims);
   if (offset < 0) return str("its offset is negative: got ", offset);
-  bool is_empty = false;
   int64_t last = offset, count = 1, step = 0, bytes = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 0 || strides[i] < 0) return "a size or stride is negative";
-    is_empty = is_empty || sizes[i] == 0;
-    if (__builtin_mul_overflow(count, std::max<int64_t>(sizes[i], 1), &count))
-      return "the sizes are too large";
-    if (sizes[i] > 0 && (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) ||
-                         __builtin_add_overflow(last, step, &last)))
-      return "the strides are too large";
+    if (__builtin_mul_overflow(count, sizes[i], &count)) return "the sizes are too large";
   }
+  // Without elements the other sizes and the strides may be anything.
+  if (count == 0) return "";
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) ||
+        __builtin_add_overflow(last, step, &last))
+      return "the strides are too large";
   if (__builtin_mul_overflow(count, item_size(dtype), &bytes)) return "the sizes are too large";
-  if (is_empty) return "";
   if (__builtin_add_overflow(last, 1, &last) ||
       __builtin_mul_overflow(last, item_size(dtype), &last) ||
       static_cast<uint64_t>(last) > available)

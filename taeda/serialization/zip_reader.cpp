@@ -1,5 +1,6 @@
 // Reads archives whose every number may be wrong.
 #include <algorithm>
+#include <optional>
 
 #include "taeda/base/error.h"
 #include "taeda/serialization/crc32.h"
@@ -53,13 +54,17 @@ class DirectoryReader {
     const uint64_t tail_size = std::min(source_.size(), kDirectoryEndSize + kLargestComment);
     const uint64_t tail_start = source_.size() - tail_size;
     const std::string tail = bytes(tail_start, tail_size);
+    std::optional<uint64_t> last;
     for (uint64_t at = tail_size; at-- > 0;) {
       if (at + kDirectoryEndSize > tail_size) continue;
       if (number_at<uint32_t>(tail, at) != kDirectoryEnd) continue;
+      if (!last) last = at;
       const uint64_t comment = number_at<uint16_t>(tail, at + 20);
       if (at + kDirectoryEndSize + comment == tail_size)
         return read_end(std::string_view(tail).substr(at), tail_start + at);
     }
+    // Other bytes may follow the archive, as PyTorch has it.
+    if (last) return read_end(std::string_view(tail).substr(*last), tail_start + *last);
     fail(ErrorKind::Runtime, source_.name(),
          " is no archive or a truncated one: the end of its directory is not found between byte ",
          tail_start, " and its end at byte ", source_.size());

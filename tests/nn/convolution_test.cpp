@@ -148,5 +148,36 @@ TEST(Upsample, ByScaleAndSize) {
   EXPECT_EQ(values(line), (List{0, 0.5, 1}));
 }
 
+// Layers of other programs are made of the class templates.
+class DoubledConvImpl : public ConvNdImpl<1, DoubledConvImpl> {
+ public:
+  DoubledConvImpl(int64_t channels, ExpandingArray<1> kernel_size)
+      : ConvNdImpl(detail::ConvNdOptions<1>(channels, channels, kernel_size).bias(false)) {}
+  Tensor forward(const Tensor& input) { return F::conv1d(input, weight).mul(2); }
+};
+TAEDA_MODULE(DoubledConv);
+
+class MatrixNormImpl : public BatchNormLayer<2, 2, MatrixNormImpl> {
+ public:
+  using BatchNormLayer::BatchNormLayer;
+
+ protected:
+  void _check_input_dim(const Tensor& input) override {
+    TAEDA_CHECK(input.dim() == 2, "a matrix is wanted");
+  }
+};
+TAEDA_MODULE(MatrixNorm);
+
+TEST(Convolution, OnesOwnLayersHaveParametersAndForms) {
+  DoubledConv conv(1, 3);
+  fill_ones(conv);
+  EXPECT_EQ(conv(ramp(4)).flatten()[0].item<double>(), 6);
+  EXPECT_EQ(conv->parameters().size(), 1U);
+  MatrixNorm norm(BatchNormOptions(2));
+  EXPECT_EQ(norm->parameters().size(), 2U);
+  EXPECT_NEAR(norm(taeda::arange(6, kFloat).view({3, 2})).sum().item<double>(), 0, 1e-5);
+  EXPECT_THROW(norm(ramp(4)), Error);
+}
+
 }  // namespace
 }  // namespace taeda::nn

@@ -35,6 +35,14 @@ TEST(Schedules, OnesOwnCountFromZero) {
   EXPECT_DOUBLE_EQ(rates.now(), 0.5);
 }
 
+TEST(Schedules, ARateOfZeroDoesNotReturn) {
+  Rates rates;
+  ConstantLR constant(rates.sgd, 0.0, 2);
+  EXPECT_EQ(rates.now(), 0);
+  constant.step();
+  EXPECT_THROW(constant.step(), Error);
+}
+
 TEST(Schedules, SecondOnesStartFromTheRatesOfTheFirst) {
   Rates rates;
   ConstantLR constant(rates.sgd, 0.5, 2);

@@ -91,7 +91,9 @@ def leaf(tensor):
 
 
 def flat(results):
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+    if isinstance(results, (tuple, list)):
+        return [item for part in results for item in flat(part)]
+    return [results]
 
 
 def samples(key, dtype, requires_grad=False):

@@ -195,3 +195,45 @@ def test_the_graph_between_the_stages_counts():
         output.update_arg(0, (doubled, *output.args[0][1:]))
         run = aot_compile_joint_with_descriptors(joint)
     assert t.equal(run(module.weight, x), module(x) * 2)
+
+
+def clamp_then_square(x):
+    x.clamp_(-1, 4)
+    return x * x
+
+
+def clamp_through_a_view(x):
+    x.unsqueeze(1).clamp_(-1, 4)
+    x.narrow(0, 0, 1).add_(1)
+    return x.amax(-1)
+
+
+def clamp_through_parts(x):
+    for part in x.split(1):
+        part.clamp_(-1, 4)
+    return x.exp()
+
+
+def clamp_twice(x):
+    x.t().clamp_(-1, 4)
+    x[0].clamp_(1, 2)
+    return x.sin()
+
+
+@pytest.mark.parametrize("backend", ("aot_eager", "inductor"))
+@pytest.mark.parametrize(
+    "function", (clamp_then_square, clamp_through_a_view, clamp_through_parts, clamp_twice)
+)
+def test_gradients_of_what_was_there_before_a_write(function, backend):
+    """Backward asks where values were clamped, and the input has been written to since."""
+
+    def run(f):
+        leaf = t.arange(6.0).reshape(2, 3).requires_grad_()
+        x = leaf * 1
+        result = f(x)
+        return result, x, t.autograd.grad(result.square().sum(), leaf)[0]
+
+    for found, wanted in zip(
+        run(t.compile(function, backend=backend)), run(function), strict=True
+    ):
+        t.testing.assert_close(found, wanted)

@@ -1,5 +1,7 @@
 """utils.benchmark: what a measurement says of its times, and tables of several."""
 
+import shutil
+
 import pytest
 from under_test import t
 
@@ -229,3 +231,68 @@ def test_statements_of_cpp(tmp_path, monkeypatch):
         Timer("x;", globals={"x": 1}, language=benchmark.Language.CPP)
     with pytest.raises(ValueError, match="global_setup is C\\+\\+ only"):
         Timer("x", global_setup="int x;")
+
+
+# ---- instructions ----
+def counted(*rows, inclusive=False):
+    rows = tuple(benchmark.FunctionCount(*row) for row in rows)
+    return benchmark.FunctionCounts(rows, inclusive)
+
+
+def test_counts_of_functions():
+    before = counted((30, "a.c:f [lib.so]"), (20, "b.c:g"), (1, "dictobject.c:lookdict_unicode"))
+    after = counted((35, "a.c:f [lib.so]"), (20, "b.c:g"))
+    assert before.sum() == 51 and before.denoise().sum() == 50 and len(before) == 3
+    assert list(after - before) == [
+        (5, "a.c:f [lib.so]"),
+        (-1, "dictobject.c:lookdict_unicode"),
+    ]
+    assert (after + before)[0].count == 65
+    assert (after * 2).sum() == 110
+    assert before.transform(lambda name: name[0])[0] == (30, "a")
+    assert before.filter(lambda name: "g" in name).sum() == 20
+    assert [row.function for row in before[1:]] == ["b.c:g", "dictobject.c:lookdict_unicode"]
+    with pytest.raises(AssertionError, match="inclusive and exclusive"):
+        before + counted(inclusive=True)
+
+
+def test_printed_counts():
+    few = counted((1200, "a.c:f"), (-7, "b.c:" + "g" * 90))
+    first, second, _, total = repr(few).splitlines()[1:]
+    assert (first, total) == ("  1200  a.c:f", "Total: 1193")
+    assert second.startswith("    -7  b.c:ggg") and " ... " in second and len(second) <= 80
+    many = repr(counted(*((100 - i, f"f{i}") for i in range(40))))
+    assert "..." in many and "f20" not in many and "f39" in many
+
+
+def test_globals_of_counted_statements():
+    with pytest.raises(ValueError, match="requires that globals be wrapped in `CopyIfCallgrind`"):
+        Timer("x", globals={"x": 1}).collect_callgrind()
+    with pytest.raises(ValueError, match="restricts globals to the following types"):
+        benchmark.CopyIfCallgrind(t.ones(1))
+    with pytest.raises(ValueError, match="`repeats` must be >= 1"):
+        Timer("1").collect_callgrind(repeats=0)
+    wrapped = benchmark.CopyIfCallgrind(3)
+    assert Timer("assert x == 3", globals={"x": wrapped}).timeit(1).times
+
+
+def test_counting_needs_valgrind(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(OSError, match="Missing: valgrind, callgrind_annotate"):
+        Timer("1").collect_callgrind()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind")
+def test_instructions_of_statements():
+    wrapped = {"n": benchmark.CopyIfCallgrind(64)}
+    few = Timer("x.add(x)", "x = torch.ones(n)", globals=wrapped)
+    few, again = few.collect_callgrind(number=20, repeats=2)
+    more = Timer("x.add(x); x.add(x)", "x = torch.ones(64)").collect_callgrind(number=20)
+    base = few.baseline_exclusive_stats.sum()
+    assert 0 < base < few.counts()
+    assert again.counts() == pytest.approx(few.counts(), rel=0.05)
+    assert base < 10_000 and few.counts() < 500_000  # nothing around the statements is counted
+    assert more.counts() - base == pytest.approx(2 * (few.counts() - base), rel=0.15)
+    assert more.delta(few).sum() == more.counts() - few.counts()
+    assert "Instructions:" in repr(few) and "20 runs per measurement, 1 thread" in repr(few)

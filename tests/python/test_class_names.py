@@ -90,13 +90,54 @@ def test_a_return_type_of_no_operator():
         t.return_types.relu  # noqa: B018
 
 
-@pytest.mark.skipif(NAME != "taeda", reason="about Taeda's operators")
+def _is_result(name, value):
+    return isinstance(value, type) and issubclass(value, tuple) and value.__name__ == name
+
+
 def test_every_operator_with_named_results_has_its_return_type(torch):
     def operator(name):
         is_linalg = name.startswith("linalg_")
-        return getattr(t.linalg if is_linalg else t, name.removeprefix("linalg_"), None)
+        own_name = name.removeprefix("linalg_").removesuffix("_out")
+        return getattr(t.linalg if is_linalg else t, own_name, None)
 
-    shared = [name for name in _classes(torch, "return_types") if operator(name)]
-    assert len(shared) > 20
-    # The results of this one are a tensor and a list.
-    assert [n for n in shared if not hasattr(t.return_types, n)] == ["histogramdd"]
+    theirs = {name: v for name, v in vars(torch.return_types).items() if _is_result(name, v)}
+    shared = [name for name in theirs if not name.startswith("_") and operator(name)]
+    assert len(shared) > 40
+    own = {name: getattr(t.return_types, name) for name in shared}
+    assert {n: own[n].__match_args__ for n in shared} == {
+        n: theirs[n].__match_args__ for n in shared
+    }
+
+
+def test_results_with_out_have_their_own_type():
+    values = t.empty(2), t.empty(2, dtype=t.int64)
+    result = t.topk(t.ones(3), 2, out=values)
+    assert type(result) is t.return_types.topk_out and result.values is values[0]
+
+
+def test_results_are_copied_and_pickled():
+    names = [n for n in dir(t.return_types) if _is_result(n, getattr(t.return_types, n))]
+    assert len(names) > 40
+    for name in names:
+        cls = getattr(t.return_types, name)
+        value = cls(range(cls.n_fields))
+        for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
+            assert type(again) is cls and again == value
+        assert repr(cls) == f"<class '{NAME}.return_types.{name}'>"
+        assert repr(value).startswith(f"torch.return_types.{name}(\n")
+
+
+@pytest.mark.parametrize("command", [["-c"], ["-m", "taeda", "run", "-c"]])
+@pytest.mark.skipif(NAME != "taeda", reason="about `taeda run`")
+def test_a_fresh_process_reads_pickled_results(command, tmp_path):
+    package = NAME if command == ["-c"] else "torch"
+    path = str(tmp_path / "result.pkl")
+    write = (
+        f"import pickle, {package} as t\npickle.dump(t.arange(3.0).topk(2), open({path!r}, 'wb'))"
+    )
+    read = f"import pickle\nv = pickle.load(open({path!r}, 'rb'))\nprint(type(v), v.values.sum())"
+    for code in (write, read):
+        done = subprocess.run(
+            [sys.executable, *command, code], check=True, capture_output=True, text=True
+        )
+    assert done.stdout == f"<class '{package}.return_types.topk'> tensor(3.)\n"

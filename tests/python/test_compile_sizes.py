@@ -146,3 +146,23 @@ def test_no_root_of_a_negative_number():
         assert compiled(taeda.ones(2), n).tolist() == [math.sqrt(n)] * 2
     with pytest.raises(ValueError, match="math domain error"):
         compiled(taeda.ones(2), -4)
+
+
+@pytest.mark.parametrize("dynamic", (None, True))
+def test_a_sum_of_sizes_is_all_that_backward_sees(dynamic, monkeypatch):
+    """The number of edges alone stands in no input of backward, which has nodes and their sum."""
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+
+    def with_own_edges(x, edges):
+        return (x * 2)[taeda.cat([edges, taeda.arange(x.size(0))])]
+
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(with_own_edges, backend=counter, dynamic=dynamic)
+    for nodes, edges in ((9, 20), (7, 11), (12, 5)):
+        x = taeda.randn(nodes, 5, requires_grad=True)
+        index = taeda.randint(0, nodes, (edges,))
+        results = [f(x, index) for f in (compiled, with_own_edges)]
+        taeda.testing.assert_close(*results, rtol=0, atol=0)
+        found, wanted = (taeda.autograd.grad(r.square().sum(), x)[0] for r in results)
+        taeda.testing.assert_close(found, wanted)
+    assert counter.frame_count == (1 if dynamic else 2)

@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 from cpp_program import run_program
+from taeda.run.answer import PYTORCH_VERSION
 
 import taeda as t
 from taeda import nn
@@ -165,6 +166,11 @@ def test_small_names_of_pytorchs_interface(tmp_path):
         "[1, 2, 3][2, 3]",
         "499500 11 5",
         "9 3 weight bias running_mean running_var num_batches_tracked 2",
+        "torch::nn::Sequential(",
+        "  (0): torch::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1])",
+        "  (1): torch::nn::ReLU()",
+        ")",
+        f"{PYTORCH_VERSION} {PYTORCH_VERSION}",
     ]
 
 

@@ -1,9 +1,11 @@
 """DataLoader: order, batches, seeds, workers and what they are told."""
 
+import importlib
 import os
 import random
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -384,6 +386,48 @@ class TestBatches:
         assert [int(x) for x in got] == list(range(3000))
 
 
+class TestIterators:
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_are_of_pytorchs_classes(self, workers):
+        module = importlib.import_module(f"{NAME}.utils.data.dataloader")
+        kind = "_MultiProcessingDataLoaderIter" if workers else "_SingleProcessDataLoaderIter"
+        iterator = iter(DataLoader(Squares(), num_workers=workers))
+        assert type(iterator) is getattr(module, kind)
+        assert isinstance(iterator, module._BaseDataLoaderIter)
+        assert type(iterator).__module__ == module.__name__
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_count_their_batches(self, workers):
+        iterator = iter(DataLoader(Squares(8), batch_size=2, num_workers=workers))
+        counts = [iterator._num_yielded]
+        counts += [iterator._num_yielded for _ in iterator]
+        assert counts == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize("dataset", [Squares(400), Stream(400)])
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_threads_get_each_batch_once(self, dataset, workers):
+        if NAME == "torch":
+            pytest.skip("no lock keeps PyTorch's threads apart")
+        iterator = iter(DataLoader(dataset, num_workers=workers))
+        got, errors = [], []
+
+        def take():
+            try:
+                got.extend(
+                    int(batch if isinstance(batch, t.Tensor) else batch[1]) for batch in iterator
+                )
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        assert sorted(got) == list(range(400)) and iterator._num_yielded == 400
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -439,3 +483,15 @@ def test_loading_says_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert len(list(DataLoader(Squares(), num_workers=1))) == 20
+
+
+def test_many_tensors_as_one_vector():
+    utils = importlib.import_module(f"{NAME}._utils")
+    tensors = [t.arange(6.0).view(2, 3), t.ones(2), t.empty(0, 4)]
+    flat = utils._flatten_dense_tensors(tensors)
+    parts = utils._unflatten_dense_tensors(flat, tensors)
+    assert [p.tolist() for p in parts] == [x.tolist() for x in tensors]
+    assert parts[1].data_ptr() == flat.data_ptr() + 24 and parts[2].shape == (0, 4)
+    given = [t.ones(2), t.ones(3, dtype=t.int64), t.ones(3), t.ones(100), t.ones(1)]
+    groups = [[x.numel() for x in group] for group in utils._take_tensors(given, 20)]
+    assert groups == [[2, 3], [100], [1], [3]]

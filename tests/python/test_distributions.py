@@ -243,6 +243,7 @@ def test_seeds_repeat_draws():
             "cov_factor must be a batch of matrices with shape 2 x m",
         ),
         (lambda: D.Wishart(1.0, t.eye(3)), "expected to be greater than ndim - 1 = 2"),
+        (lambda: D.Multinomial(-1, t.ones(2)), "constraint IntegerGreaterThan.lower_bound=0"),
         (lambda: D.LKJCholesky(1), "greater than or equal to 2. Found dim=1"),
         (
             lambda: D.MixtureSameFamily(D.Categorical(t.ones(3)), D.Normal(t.zeros(2), 1.0)),

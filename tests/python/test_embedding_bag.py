@@ -200,3 +200,90 @@ def test_bags_are_pytorchs(torch, mode, dtype):
         results.append((bags.tolist(), gradient.tolist()))
     for got, expected in zip(*results):
         taeda.testing.assert_close(taeda.tensor(got), taeda.tensor(expected))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_indices_behind_the_last_offset_are_in_no_bag(mode, padding):
+    indices = [1, 3, 0, 2, 1]
+    weight, plain = table(requires_grad=True), table(requires_grad=True)
+    out = F.embedding_bag(
+        taeda.tensor(indices),
+        weight,
+        taeda.tensor([0, 1, 3]),
+        mode=mode,
+        include_last_offset=True,
+        padding_idx=padding,
+    )
+    expected = plain_bags(plain, indices, [1, 3], mode, padding)
+    taeda.testing.assert_close(out, expected)
+    out.square().sum().backward()
+    expected.square().sum().backward()
+    taeda.testing.assert_close(weight.grad, plain.grad)
+
+
+@pytest.mark.parametrize("has_padding", [False, True])
+def test_weights_of_samples_behind_the_last_offset(has_padding):
+    indices, offsets = taeda.tensor([1, 3, 0, 2]), taeda.tensor([0, 1, 3])
+    padding = 3 if has_padding else None
+
+    def bags(weight, samples):
+        return F.embedding_bag(
+            indices,
+            weight,
+            offsets,
+            mode="sum",
+            per_sample_weights=samples,
+            include_last_offset=True,
+            padding_idx=padding,
+        )
+
+    samples = taeda.tensor([2.0, 3.0, 5.0, 7.0], dtype=taeda.float64, requires_grad=True)
+    weight = table(requires_grad=True)
+    counted = [0.0 if has_padding else 3.0, 5.0]
+    row = counted[0] * weight[3] + counted[1] * weight[0]
+    taeda.testing.assert_close(bags(weight, samples), taeda.stack([2 * weight[1], row]))
+    options = {"check_forward_ad": True}
+    assert taeda.autograd.gradcheck(bags, (weight, samples), **options)
+    assert taeda.autograd.gradgradcheck(bags, (weight, samples))
+    _, grad = taeda.autograd.grad(bags(weight, samples).sum(), (weight, samples))
+    assert grad[3] == 0  # it is in no bag
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_batches_with_indices_behind_the_last_offset(mode):
+    indices = taeda.tensor([[1, 3, 0, 2], [2, 2, 1, 0]])
+    offsets = taeda.tensor([[0, 1, 3], [0, 2, 4]])
+
+    def bags(weight, indices, offsets):
+        return F.embedding_bag(indices, weight, offsets, mode=mode, include_last_offset=True)
+
+    def gradient(weight, indices, offsets):
+        return taeda.func.grad(lambda w: bags(w, indices, offsets).square().sum())(weight)
+
+    for function in (bags, gradient):
+        for weights, dim in ((table(), None), (taeda.stack([table(), -table()]), 0)):
+            out = taeda.vmap(function, in_dims=(dim, 0, 0))(weights, indices, offsets)
+            rows = weights if dim == 0 else [weights, weights]
+            expected = [function(*row) for row in zip(rows, indices, offsets)]
+            taeda.testing.assert_close(out, taeda.stack(expected))
+
+
+def test_the_last_offset_against_pytorch(torch):
+    """PyTorch honours it for sums of float32 rows without padding; elsewhere it takes them all."""
+    indices, offsets = [1, 3, 0, 2], [0, 1, 3]
+    results = []
+    for framework in (taeda, torch):
+        weight = framework.tensor(TABLE, requires_grad=True)
+        samples = framework.tensor([2.0, 3.0, 5.0, 7.0], requires_grad=True)
+        out = framework.nn.functional.embedding_bag(
+            framework.tensor(indices),
+            weight,
+            framework.tensor(offsets),
+            mode="sum",
+            per_sample_weights=samples,
+            include_last_offset=True,
+        )
+        out.square().sum().backward()
+        results.append([x.tolist() for x in (out, weight.grad, samples.grad)])
+    assert results[0] == results[1]

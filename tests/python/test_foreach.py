@@ -188,3 +188,29 @@ def test_lists_of_tensors_without_dimensions_are_no_numbers():
     x, y = t.tensor(2.0, requires_grad=True), t.tensor(3.0, requires_grad=True)
     (product,) = t._foreach_mul([x], [y])
     assert [g.item() for g in t.autograd.grad(product, [x, y])] == [3.0, 2.0]
+
+
+def test_power_sums():
+    xs = [t.tensor([1.0, -2.0, 3.0]), t.tensor([[0.0, 2.0]])]
+    for order, expected in ((0, [3, 2]), (1, [6, 2]), (2, [14, 4]), (3, [36, 8])):
+        assert [s.item() for s in t._foreach_powsum(xs, order)] == expected
+    assert t._foreach_powsum(xs, 2, t.float64)[0].dtype is t.float64
+    with pytest.raises((RuntimeError, NotImplementedError), match="not implemented for"):
+        t._foreach_powsum([t.tensor([1, 2])])
+
+
+def test_copies_and_products():
+    xs = [t.ones(2, 3).T, t.tensor([[1.0, 2.0]])]
+    copies = t._foreach_clone(xs)
+    assert all(t.equal(c, x) and c.data_ptr() != x.data_ptr() for c, x in zip(copies, xs))
+    assert copies[0].stride() == xs[0].stride()
+    products = t._foreach_mm(xs, [t.ones(2, 1), t.ones(2, 2)])
+    assert all(t.equal(p, x @ t.ones(2, p.shape[1])) for p, x in zip(products, xs))
+
+
+def test_lgamma():
+    xs = [t.tensor([0.5, 3.0]), t.tensor([[7.0]])]
+    expected = [x.lgamma() for x in xs]
+    assert all(t.equal(a, b) for a, b in zip(t._foreach_lgamma(xs), expected))
+    t._foreach_lgamma_(xs)
+    assert all(t.equal(a, b) for a, b in zip(xs, expected))

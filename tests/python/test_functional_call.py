@@ -238,3 +238,15 @@ def test_stack_errors():
         stack_module_state([nn.Linear(2, 2), frozen])
     parameters, _ = stack_module_state([frozen, frozen])
     assert not parameters["weight"].requires_grad
+
+
+def test_batches_cannot_move_shared_statistics():
+    norm = nn.BatchNorm1d(3)
+    x = t.randn(2, 4, 3)
+    with pytest.raises(RuntimeError, match="Batch norm got a batched tensor as input while the"):
+        func.vmap(norm)(x)
+    model = nn.Sequential(norm, nn.Identity())
+    assert func.replace_all_batch_norm_modules_(model) is model
+    assert norm.running_mean is norm.running_var is norm.num_batches_tracked is None
+    assert not norm.track_running_stats
+    t.testing.assert_close(func.vmap(model)(x), t.stack([model(part) for part in x]))

@@ -388,3 +388,34 @@ def test_triangles_lie_in_rows(name, mode):
 
     x = t.arange(12.0).reshape(4, 3).t()
     assert t.equal(captured(f, [x], mode)(x), f(x))
+
+
+@pytest.mark.parametrize("native", ("never", "wait"))
+@pytest.mark.parametrize("name", ("logical_and", "logical_or", "logical_xor"))
+def test_truth_of_a_number_in_the_common_dtype(name, native):
+    f = getattr(t, name)
+    cases = [
+        (t.tensor([3, 0], dtype=t.int8), t.tensor(256, dtype=t.int32)),
+        (t.tensor([3.0, 0.0], dtype=t.float16), t.tensor(1e-30, dtype=t.float64)),
+        (t.tensor([3.0, 0.0]), t.tensor(1e-300, dtype=t.float64)),
+        (t.tensor([3, 0], dtype=t.int8), t.tensor(True)),
+    ]
+    for x, number in cases:
+        # The number is zero beside elements that cannot hold it.
+        truth = number.to(x.dtype).bool()
+        expected = f(x.bool(), truth.expand(2))
+        assert t.equal(f(x, number), expected)
+        gm = make_fx(f, tracing_mode="symbolic")(x, number)
+        assert t.equal(compile(gm, [x, number], native=native)(x, number), expected)
+
+
+@pytest.mark.parametrize("native", ("never", "wait"))
+@pytest.mark.parametrize("name", ("fmod", "remainder", "floor_divide"))
+def test_a_divisor_that_is_zero_in_the_common_dtype(name, native):
+    f = getattr(t, name)
+    x, number = t.tensor([3, 5], dtype=t.int8), t.tensor(256, dtype=t.int32)
+    compiled = compile(make_fx(f)(x, t.tensor(3, dtype=t.int32)), [x, number], native=native)
+    assert t.equal(compiled(x, t.tensor(259, dtype=t.int32)), f(x, 3))
+    for call in (f, compiled):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            call(x, number)

@@ -163,6 +163,20 @@ def test_logs_print_kernels(monkeypatch, capsys):
     assert "// sin = sin" in text and "kernel0_0(char* const*" in text
 
 
+def test_logs_and_page_of_many_plans(monkeypatch, capsys, tmp_path):
+    def f(x):
+        return ((x * 2).nonzero() + 1, (x + 3).nonzero() * 2)
+
+    monkeypatch.setenv("TAEDA_LOGS", "fusion")
+    compiled = compile(traced(f, X), [X], native="never")
+    count = len(compiled.report())
+    assert count > 2
+    stages = [s for s in capsys.readouterr().err.splitlines() if s.startswith("[")]
+    assert stages == [f"[fusion] plan {i}" for i in range(count)]
+    compiled.html(tmp_path / "page.html")
+    assert f"<h2>Plan {count - 1}</h2>" in (tmp_path / "page.html").read_text()
+
+
 def test_logs_of_no_stage_are_an_error(monkeypatch):
     monkeypatch.setenv("TAEDA_LOGS", "aot,fussion")
     with pytest.raises(ValueError, match=r"no stage 'fussion'; there are .*aot, fusion, code"):

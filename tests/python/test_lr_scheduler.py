@@ -215,3 +215,9 @@ def test_epochs_and_get_lr_are_warned_of():
 def test_refused(make, error, message):
     with pytest.raises(error, match=message):
         make(optimizer(momentum=0.9))
+
+
+def test_a_cyclic_schedule_keeps_the_order_of_its_state():
+    optimizer = t.optim.SGD([t.ones(2)], lr=0.1, momentum=0.9)
+    schedule = t.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0)
+    assert list(schedule.state_dict())[-2:] == ["_last_lr", "_scale_fn_custom"]

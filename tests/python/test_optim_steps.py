@@ -320,3 +320,19 @@ def test_differentiable_steps_of_a_number(name):
         optimizer.step()
     param.backward()
     assert weight.grad.isfinite()
+
+
+@pytest.mark.parametrize("momentum, count", [(0.9, 0), (0.9, 2), (0.0, 1)])
+def test_fused_sgd_has_a_buffer_per_tensor_with_momentum_alone(momentum, count):
+    options = {"weight_decay": 0.0, "lr": 0.1, "dampening": 0.0, "nesterov": False}
+    buffers = [t.zeros(3) for _ in range(count)]
+    with pytest.raises(RuntimeError, match="Expected momentum_buffer_list"):
+        t._fused_sgd_(
+            [t.ones(3)],
+            [t.ones(3)],
+            buffers,
+            momentum=momentum,
+            maximize=False,
+            is_first_step=True,
+            **options,
+        )

@@ -117,3 +117,17 @@ def test_under_vmap(mode):
 def test_errors(pad, mode, error, phrase):
     with pytest.raises(error, match=phrase):
         F.pad(t.ones(2, 3, 5), pad, mode)
+
+
+@pytest.mark.parametrize("before, after", [(4, -2), (-2, 4), (3, -5), (-5, 3)])
+def test_what_is_left_is_continued_once(before, after):
+    x = t.arange(5.0)[None, None]
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):
+        F.pad(x, (before, after), mode="circular")
+
+
+def test_a_part_is_continued():
+    x = t.arange(5.0)[None, None]
+    assert F.pad(x, (1, -1), mode="circular").tolist() == [[[3, 0, 1, 2, 3]]]
+    assert F.pad(x, (-1, 2), mode="circular").tolist() == [[[1, 2, 3, 4, 1, 2]]]
+    assert F.pad(x, (-2, 0), mode="circular").tolist() == [[[2, 3, 4]]]

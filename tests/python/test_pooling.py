@@ -287,3 +287,25 @@ def test_windows_without_elements_along_one_dimension():
     assert (indices >= 24).all()
     y.sum().backward()
     assert not x.grad.any()
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_names_of_pooling_with_indices(dims):
+    x = t.rand(1, 2, *[6] * dims)
+    pool = getattr(F, f"adaptive_max_pool{dims}d")
+    named = getattr(F, f"adaptive_max_pool{dims}d_with_indices")
+    for given, expected in zip(named(x, 2), pool(x, 2, return_indices=True)):
+        assert t.equal(given, expected)
+    if dims == 1:
+        return
+    pool = getattr(F, f"fractional_max_pool{dims}d")
+    named = getattr(F, f"fractional_max_pool{dims}d_with_indices")
+    options = {"output_size": 2, "_random_samples": t.rand(1, 2, dims)}
+    for given, expected in zip(named(x, 2, **options), pool(x, 2, return_indices=True, **options)):
+        assert t.equal(given, expected)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_there_is_no_norm_of_order_zero(dims):
+    with pytest.raises(ZeroDivisionError, match="float division by zero"):
+        getattr(F, f"lp_pool{dims}d")(t.ones(1, 1, *[4] * dims), 0, 2)

@@ -69,7 +69,7 @@ def bag_gradient(indices, offset2bag, maxima=((0, 0),), mode=0, samples=None):
             "_pdist_backward: got gradients of [2]",
         ),
         (lambda: bag_gradient([0, 3], [0, 0]), "expected indices between 0 and 3, got 3"),
-        (lambda: bag_gradient([0, 1], [0, 1]), "expected offset2bag between 0 and 1, got 1"),
+        (lambda: bag_gradient([0, 1], [0, 1]), "expected offset2bag between -1 and 1, got 1"),
         (lambda: bag_gradient([0, 1], [0]), "got offset2bag of [1]"),
         (lambda: bag_gradient([0, 1], [0, 0], [[0, 3]], 2), "expected maximum_indices between"),
         (lambda: bag_gradient([0, 1], [0, 0], [[0]], 2), "[1, 1] maxima"),

@@ -131,3 +131,23 @@ def test_every_truncation_is_an_error():
     for size in range(len(data)):
         with pytest.raises(RuntimeError, match="Error while deserializing header"):
             safetensors.load(data[:size])
+
+
+def test_names_are_whole():
+    tensors = {"a\0b": t.zeros(1), "a\0c": t.ones(1), '\u00e9 \n"': t.full((1,), 2.0)}
+    loaded = safetensors.load(safetensors.save(tensors, metadata={"k\0": "v\0w"}))
+    assert {name: value.item() for name, value in loaded.items()} == {
+        name: value.item() for name, value in tensors.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"a": 1}, "a value of metadata must be str, not int"),
+        ({1: "a"}, "a key of metadata must be str, not int"),
+    ],
+)
+def test_metadata_that_is_no_text(metadata, message):
+    with pytest.raises(TypeError, match=message):
+        safetensors.save({"a": t.ones(1)}, metadata)

@@ -521,3 +521,36 @@ def test_the_first_files_of_pytorch(tmp_path):
     tar_file(tmp_path / "bad.pt", {**parts, "tensors": tensors[:-1] + b"\xff"})
     with pytest.raises(RuntimeError, match="out of bounds for storage"):
         t.load(tmp_path / "bad.pt", weights_only=False)
+
+
+def test_hooks_that_files_do_not_keep():
+    x = t.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: grad)
+    with pytest.warns(UserWarning, match="on tensor will not be serialized.  If this is expected"):
+        round_trip(x)
+    marked = t.ones(2, requires_grad=True)
+    marked.register_hook(t.utils.hooks.unserializable_hook(lambda grad: grad))
+    parameter = t.nn.Parameter(t.ones(2))
+    parameter.register_hook(lambda grad: grad)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        round_trip([marked, parameter])
+
+
+@pytest.mark.parametrize("flag", ["x", 1, None])
+def test_a_gradient_flag_that_is_no_bool(flag):
+    buffer = t.storage.TypedStorage(
+        wrap_storage=t.ones(2).untyped_storage(), dtype=t.float32, _internal=True
+    )
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
+        t._utils._rebuild_tensor_v2(buffer, 0, (2,), (1,), flag, {})
+
+
+@pytest.mark.parametrize("size", [(0, 2**62), (2**62, 0)])
+def test_large_sizes_without_elements(size):
+    storage = t.storage.TypedStorage(
+        wrap_storage=t.ones(2).untyped_storage(), dtype=t.float32, _internal=True
+    )
+    strides = (2**62,) * len(size)
+    loaded = t._utils._rebuild_tensor_v2(storage, 0, size, strides, False, {})
+    assert loaded.shape == size and loaded.stride() == strides

@@ -157,6 +157,18 @@ def test_named_results(torch, is_archive):
         assert loaded.values.tolist() == [3.0, 2.0] and loaded.indices.tolist() == [1, 2]
 
 
+def test_named_results_of_every_operator(torch):
+    names = [n for n in dir(taeda.return_types) if hasattr(torch.return_types, n)]
+    assert len(names) > 40
+    for name in names:
+        for writer, reader in ((taeda, torch), (torch, taeda)):
+            cls = getattr(writer.return_types, name)
+            value = cls([writer.tensor(i) for i in range(cls.n_fields)])
+            loaded = through(value, writer, reader, True, weights_only=False)
+            assert type(loaded) is getattr(reader.return_types, name)
+            assert [int(each) for each in loaded] == list(range(cls.n_fields))
+
+
 def test_named_results_in_a_process_that_has_made_none(torch, tmp_path):
     torch.save(torch.tensor([1.0, 3.0]).max(0), tmp_path / "a.pt")
     code = (
@@ -188,13 +200,40 @@ def test_generators(torch, is_archive):
         assert reader.rand(3, generator=loaded).tolist() == expected
 
 
-def test_errors_and_functions_of_pytorch(torch):
-    for value in (torch.linalg.LinAlgError("singular"), torch.relu):
-        loaded = through(value, torch, taeda, True, weights_only=False)
-        if value is torch.relu:
-            assert loaded is taeda.relu
-        else:
-            assert type(loaded) is taeda.linalg.LinAlgError and loaded.args == ("singular",)
+def test_errors(torch):
+    for writer, reader in ((taeda, torch), (torch, taeda)):
+        value = writer.linalg.LinAlgError("singular")
+        loaded = through(value, writer, reader, True, weights_only=False)
+        assert type(loaded) is reader.linalg.LinAlgError and loaded.args == ("singular",)
+
+
+def test_operators_as_values(torch):
+    for writer, reader in ((taeda, torch), (torch, taeda), (taeda, taeda)):
+        values = [
+            writer.relu,
+            writer.softmax,
+            writer.rand,
+            writer.nn.functional.relu,
+            writer.nn.functional.conv2d,
+            writer.nn.functional.gelu,
+        ]
+        loaded = through(values, writer, reader, True, weights_only=False)
+        assert loaded == [
+            reader.relu,
+            reader.softmax,
+            reader.rand,
+            reader.nn.functional.relu,
+            reader.nn.functional.conv2d,
+            reader.nn.functional.gelu,
+        ]
+
+
+def test_limits_of_dtypes(torch):
+    for value in (taeda.finfo(taeda.float64), taeda.iinfo(taeda.int8)):
+        for reader in (torch, taeda):
+            loaded = through(value, taeda, reader, True, weights_only=False)
+            assert type(loaded) is getattr(reader, type(value).__name__)
+            assert loaded.max == value.max and str(loaded) == str(value)
 
 
 def test_mapped_files(torch, tmp_path):

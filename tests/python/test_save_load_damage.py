@@ -166,3 +166,26 @@ def test_token_files(tmp_path):
         copy.__setstate__(state)
     with pytest.raises(TypeError, match=r"tokens are integers: .* got torch.float32"):
         TokenFile(path, 8, dtype=t.float32)
+
+
+def test_bytes_after_the_end_of_an_archive(tmp_path):
+    buffer = io.BytesIO()
+    t.save([t.ones(3)], buffer)
+    for tail in (b"x", b"junk" * 10):
+        path = tmp_path / "a.pt"
+        path.write_bytes(buffer.getvalue() + tail)
+        for source in (path, io.BytesIO(path.read_bytes())):
+            assert t.load(source)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_an_alignment_that_is_no_number(tmp_path):
+    path = tmp_path / "a.pt"
+    t.save(t.ones(3), path)
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "b.pt", "w") as new:
+        for name in old.namelist():
+            is_alignment = name.endswith(".storage_alignment")
+            new.writestr(name, b"many" if is_alignment else old.read(name))
+    message = "many" if NAME == "torch" else r"got b'many' \(at byte \d+ of .*b.pt"
+    patch = t.utils.serialization.config.patch("load.calculate_storage_offsets", True)
+    with patch, pytest.raises(ValueError, match=message):
+        t.load(tmp_path / "b.pt", mmap=True)

@@ -187,7 +187,8 @@ def node(r, p):
     is_final = "" if "inplace_node" in r.data else "final "
     lines = [f"struct {r.node} {is_final}: Node {{"]
     lines += [f"  {m}" for m in p.members]
-    lines.append(f'  const char* name() const override {{ return "{r.node}"; }}')
+    shown = "NotImplemented" if r.data.get("refuses_grad") is True else r.node
+    lines.append(f'  const char* name() const override {{ return "{shown}"; }}')
     lines.append("  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override;")
     if p.releases:
         lines.append(
@@ -200,7 +201,10 @@ def node(r, p):
         lines.append(f"void {r.node}::visit_saved(SavedVisitor& v) {{")
         lines += [f"  {field}" for field in p.fields]
         lines.append("}\n")
-    lines.append(f"void {r.node}::apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {{")
+    unused = "[[maybe_unused]] " if "refuses_grad" in r.data else ""
+    lines.append(
+        f"void {r.node}::apply({unused}Span<Tensor> grads, std::vector<Tensor>& grad_inputs) {{"
+    )
     if len(r.schema.returns) == 1 and not r.schema.returns[0].type.is_list:
         # Where an argument is called grad, formulas say grads[0] for the gradient.
         is_taken = any(a.name == "grad" for a in r.schema.arguments)

@@ -27,6 +27,12 @@ COLUMNS = (
 WORDS = ("core", "formula", "explicit", "composite", *cpp_lowering.CELLS)
 
 
+def gradient(r):
+    if "refuses_grad" in r.data:
+        return "refused, as in PyTorch"
+    return True if r.grad or r.kind == "composite" else r.data.get("no_grad", "")
+
+
 def forward(r):
     if r.kind == "composite":
         return True
@@ -59,7 +65,7 @@ def cells(r):
         "meta": True
         if r.kind != "kernel" or r.data.get("meta")
         else "the result's size depends on values",
-        "gradient": True if r.grad or r.kind == "composite" else r.data.get("no_grad", ""),
+        "gradient": gradient(r),
         "forward": forward(r),
         "batching": r.kind == "composite"
         or cpp_batch.rule_of(r) is not None

@@ -196,16 +196,15 @@ def with_place(s, a, expression):
     return expression
 
 
-def result(r, s, call):
+def result(r, s, call, suffix=""):
     if r.data.get("python", {}).get("gives_first"):
         return f"{call};\n        return Py_NewRef(a.object(0));"
     if not s.returns:
         return f"{call};\n        Py_RETURN_NONE;"
     named = len(s.returns) > 1 and all(x.name for x in s.returns)
     if named:
-        fields = ", ".join(f'"{x.name}"' for x in s.returns)
         return (
-            f'static PyTypeObject* const type = named_result_type("{r.schema.name}", {{{fields}}});\n'
+            f'static PyTypeObject* const type = named_result_type("{r.schema.name}{suffix}");\n'
             f"        return wrap_named(type, {call});"
         )
     return f"return wrap({call});"
@@ -255,7 +254,7 @@ def case(r, s, params, index):
         call_out = f"[&]() -> decltype(auto) {{ {gil}return taeda::{function_name(r.out)}({', '.join([given, *given_out])}); }}()"
         text += (
             "          "
-            + result(r, s, call_out).replace("\n        ", "\n          ")
+            + result(r, s, call_out, "_out").replace("\n        ", "\n          ")
             + "\n        }\n"
         )
     grad_at = next(

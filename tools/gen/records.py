@@ -65,6 +65,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   grad       one formula per argument, or per several: grad."query, key, value" is a tuple of
              theirs, neighbours among the arguments, in which `grad_input_mask` says which are
              wanted; or no_grad = "why there is none"
+  refuses_grad   true: backward raises what PyTorch does for an operator without a formula; a name:
+             what it does for a formula that is not written, under this name
   node       the autograd node's name where PyTorch's is not made from the operator's
   inplace_node   the same for the in-place form, where PyTorch gives it a node of its own
   constant   {argument = "function"}: arguments without a derivative, refused where they require
@@ -119,6 +121,7 @@ FIELDS = {
     "scalar",
     "grad",
     "no_grad",
+    "refuses_grad",
     "forward",
     "no_forward",
     "constant",
@@ -238,6 +241,16 @@ def _fail(path, key, text):
     raise SystemExit(f"{path.parent.name}/{path.name}: [{key}]: {text}")
 
 
+def _refuse_grad(r):
+    """Formulas that raise, for every tensor among the arguments."""
+    words = r.data["refuses_grad"]
+    call = f'no_formula("{r.schema.name}")' if words is True else f'no_derivative("{words}")'
+    for a in r.schema.tensors:
+        r.grad[a.name] = f"std::vector<Tensor>{{{call}}}" if a.type.is_list else call
+    r.data.setdefault("no_forward", "it has no derivative")
+    r.data.setdefault("no_gradcheck", "it has no derivative and says so in backward")
+
+
 def _load(path, key, data):
     unknown = set(data) - FIELDS
     if unknown:
@@ -263,6 +276,10 @@ def _load(path, key, data):
         r.grad |= dict.fromkeys(shared, formula)
         if len(shared) > 1:
             r.joint_grads.append(shared)
+    if "refuses_grad" in data:
+        if kind == "composite":
+            _fail(path, key, "a composite has the gradients of what it calls, and can refuse none")
+        _refuse_grad(r)
     if "inplace" in variants and not s.is_inplace:
         r.inplace = schemas.inplace_of(s, data.get("inplace_overload"))
     if "out" in variants:

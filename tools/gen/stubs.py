@@ -114,7 +114,9 @@ def page(family, records):
             r.data.get("doc", "").strip(),
             "",
         ]
-        for argument, formula in r.grad.items():
+        if "refuses_grad" in r.data:
+            lines.append("- no gradient: backward raises an error")
+        for argument, formula in r.data.get("grad", {}).items():
             lines.append(f"- gradient of `{argument}`: `{' '.join(formula.split())}`")
         if "no_grad" in r.data:
             lines.append(f"- no gradient: {r.data['no_grad']}")

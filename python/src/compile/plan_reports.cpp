@@ -45,6 +45,8 @@ PyObject* step_report(const inductor::StepReport& step) {
       .set("name", step.name)
       .set("epilogue", step.epilogue)
       .set_object("prologues", texts(step.prologues))
+      .set_object("post_ops", texts(step.post_ops))
+      .set("finished_by_library", step.is_finished_by_library)
       .set("native", step.is_native)
       .set_object("values", texts(step.values))
       .set_object("nodes", texts(step.nodes))

@@ -34,9 +34,7 @@ bool overlaps_partly(const Tensor& written, const Tensor& other) {
 
 }  // namespace
 
-WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs) {
-  const auto note = [&](PyObject* o) { tensors_.push_back(tensor_of(o)); };
-  for_each_tensor(args, note);
+WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs) : args_(args) {
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   if (out)
     for_each_tensor(out, [&](PyObject* o) {
@@ -44,9 +42,13 @@ WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwarg
     });
   if (!writes_by_name(function)) return;
   check_repeats();
-  for (size_t i = 1; i < tensors_.size(); ++i)
-    if (overlaps_partly(tensors_[0], tensors_[i]))
+  std::optional<Tensor> written;
+  for_each_tensor(args, [&](PyObject* o) {
+    if (!written)
+      written = tensor_of(o);
+    else if (overlaps_partly(*written, tensor_of(o)))
       throw Break{"a write to a part of the memory of an argument"};
+  });
 }
 
 void WrittenMemory::check_after() const {
@@ -56,8 +58,12 @@ void WrittenMemory::check_after() const {
 }
 
 void WrittenMemory::check_repeats() const {
-  if (!tensors_.empty() && repeats_elements(tensors_[0]))
-    throw Break{"a write to a tensor whose elements share memory"};
+  bool is_first = true;
+  for_each_tensor(args_, [&](PyObject* o) {
+    if (is_first && repeats_elements(tensor_of(o)))
+      throw Break{"a write to a tensor whose elements share memory"};
+    is_first = false;
+  });
 }
 
 Ref with_truth_values(PyObject* function, PyObject* args) {

@@ -51,14 +51,15 @@ void for_each_tensor(PyObject* value, const Visit& visit) {
 // they refuse), and calls that resize their out.
 class WrittenMemory {
  public:
-  // Before the call.
+  // Before the call; the arguments must live as long. Calls that write nothing cost a look at the
+  // function's name.
   WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs);
   // Behind a call that wrote.
   void check_after() const;
 
  private:
   void check_repeats() const;
-  std::vector<Tensor> tensors_;
+  PyObject* args_;
   std::vector<std::pair<Tensor, SymIntVec>> sizes_;  // of out=
 };
 

@@ -14,6 +14,11 @@ namespace {
 using serialization::SafetensorsMetadata;
 using serialization::SafetensorsReader;
 
+std::string expect_text(PyObject* o, const char* what) {
+  TAEDA_CHECK_TYPE(PyUnicode_Check(o), what, " must be str, not ", Py_TYPE(o)->tp_name);
+  return text_of(o);
+}
+
 SafetensorsMetadata metadata_of(PyObject* dict) {
   SafetensorsMetadata out;
   if (dict == Py_None) return out;
@@ -21,7 +26,8 @@ SafetensorsMetadata metadata_of(PyObject* dict) {
                    Py_TYPE(dict)->tp_name);
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
-  while (PyDict_Next(dict, &at, &key, &value)) out.emplace(text_of(key), text_of(value));
+  while (PyDict_Next(dict, &at, &key, &value))
+    out.emplace(expect_text(key, "a key of metadata"), expect_text(value, "a value of metadata"));
   return out;
 }
 

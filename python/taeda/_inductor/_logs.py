@@ -9,7 +9,7 @@ def show(compiled, names, file=None):
 
     reports = compiled.report()
     file = file or sys.stderr
-    parts = ["inference"] if len(reports) == 1 else ["forward", "backward"]
+    parts = _report.plan_names(compiled, len(reports))
 
     def print_each(name, texts):
         for part, text in zip(parts, texts, strict=True):

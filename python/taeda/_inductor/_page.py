@@ -2,7 +2,7 @@
 
 from html import escape
 
-from ._report import size_text
+from ._report import plan_names, size_text
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; }
@@ -103,7 +103,7 @@ def summary(report):
 def parts_of(compiled, level=2):
     """What the page tells of each plan, under headings of a level."""
     reports = compiled.report()
-    names = ["Inference"] if len(reports) == 1 else ["Forward", "Backward"]
+    names = [name.capitalize() for name in plan_names(compiled, len(reports))]
     sources, texts = compiled._plan.sources(), compiled._plan.texts()
     body = []
 

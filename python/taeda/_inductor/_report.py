@@ -34,6 +34,16 @@ def size_text(count):
     return f"{count} bytes" if unit == 0 else f"{value:.1f} {units[unit]}"
 
 
+def plan_names(compiled, count):
+    """What the plans of a program are called. Those of regions, of frozen values and between sizes
+    that only data tells have numbers."""
+    if count == 1:
+        return ["inference"]
+    if count == 2 and compiled._plan.partition():
+        return ["forward", "backward"]
+    return [f"plan {i}" for i in range(count)]
+
+
 def fusion_text(report):
     """One paragraph per step: what runs together, and the memory traffic that this saves."""
     lines = []

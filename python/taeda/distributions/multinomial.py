@@ -22,6 +22,7 @@ class Multinomial(Distribution):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
+        self._binomial = Binomial(total_count, probs=self.probs)  # refuses a negative count
         super().__init__(
             self._categorical.batch_shape,
             self._categorical.param_shape[-1:],
@@ -32,6 +33,7 @@ class Multinomial(Distribution):
         new = self._get_checked_instance(Multinomial, _instance)
         new.total_count = self.total_count
         new._categorical = self._categorical.expand(batch_shape)
+        new._binomial = Binomial(self.total_count, probs=new._categorical.probs)
         return self._finish_expanding(new, taeda.Size(batch_shape))
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
@@ -66,9 +68,8 @@ class Multinomial(Distribution):
 
     def entropy(self):
         count = taeda.tensor(self.total_count)
-        single = Binomial(self.total_count, probs=self.probs)
-        support = single.enumerate_support(expand=False)[1:]
-        repeats = (single.log_prob(support).exp() * taeda.lgamma(support + 1)).sum([0, -1])
+        support = self._binomial.enumerate_support(expand=False)[1:]
+        repeats = (self._binomial.log_prob(support).exp() * taeda.lgamma(support + 1)).sum([0, -1])
         return count * self._categorical.entropy() - taeda.lgamma(count + 1) + repeats
 
     def log_prob(self, value):

@@ -45,6 +45,20 @@ def _joined(dicts):
     return joined
 
 
+def replace_all_batch_norm_modules_(root):
+    """Takes the running statistics from every batch norm of `root`, in place, and returns it.
+
+    vmap over a module cannot change statistics that all examples share.
+    """
+    from taeda.nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
 def stack_module_state(models):
     """(parameters, buffers) of modules of one class, each stacked along a new first dimension.
 

@@ -20,6 +20,11 @@ def probability(p):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def norm_type(p):
+    if p == 0:
+        raise ZeroDivisionError("float division by zero: there is no root of order 0")
+
+
 def dropout2d(ndim):
     if ndim == 3:
         _warn(

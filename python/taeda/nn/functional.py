@@ -44,6 +44,62 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return function(input, lower, upper, training)
 
 
+# ---- greatest elements and their places ----
+def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+    """adaptive_max_pool1d with the place of each greatest element."""
+    if has_torch_function_unary(input):
+        return _handle_call(adaptive_max_pool1d_with_indices, (input,), locals())
+    return _generated.adaptive_max_pool1d(input, output_size, return_indices=True)
+
+
+def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+    """adaptive_max_pool2d with the place of each greatest element."""
+    if has_torch_function_unary(input):
+        return _handle_call(adaptive_max_pool2d_with_indices, (input,), locals())
+    return _generated.adaptive_max_pool2d(input, output_size, return_indices=True)
+
+
+def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+    """adaptive_max_pool3d with the place of each greatest element."""
+    if has_torch_function_unary(input):
+        return _handle_call(adaptive_max_pool3d_with_indices, (input,), locals())
+    return _generated.adaptive_max_pool3d(input, output_size, return_indices=True)
+
+
+def fractional_max_pool2d_with_indices(
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices=False,
+    _random_samples=None,
+):
+    """fractional_max_pool2d with the place of each greatest element."""
+    if has_torch_function_variadic(input, _random_samples):
+        arguments = (input, _random_samples)
+        return _handle_call(fractional_max_pool2d_with_indices, arguments, locals())
+    return _generated.fractional_max_pool2d(
+        input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+
+
+def fractional_max_pool3d_with_indices(
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices=False,
+    _random_samples=None,
+):
+    """fractional_max_pool3d with the place of each greatest element."""
+    if has_torch_function_variadic(input, _random_samples):
+        arguments = (input, _random_samples)
+        return _handle_call(fractional_max_pool3d_with_indices, arguments, locals())
+    return _generated.fractional_max_pool3d(
+        input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+
+
 # ---- losses ----
 def triplet_margin_with_distance_loss(
     anchor,

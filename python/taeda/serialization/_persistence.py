@@ -4,10 +4,10 @@ import functools
 import io
 
 import taeda
+from taeda._operator_class import reduced_operator
 from taeda.serialization._locations import location_tag
 from taeda.serialization._names import find_class, pickle_for_file
 from taeda.storage import StorageType, TypedStorage
-from taeda.utils._return_types import set_home
 
 
 class StorageTable:
@@ -53,16 +53,23 @@ class StorageTable:
 
 @functools.lru_cache(maxsize=8)
 def _pickler_class(base):
+    inherited = getattr(base, "reducer_override", None)
+
     class Pickler(base):
         def persistent_id(self, obj):
             return self.describe(obj)
+
+        def reducer_override(self, obj):
+            reduced = reduced_operator(obj)
+            if reduced is NotImplemented and inherited is not None:
+                return inherited(self, obj)
+            return reduced
 
     return Pickler
 
 
 def pickled(obj, pickle_module, protocol, persistent_id):
     """The pickle of an object, with the names that files have."""
-    set_home()
     buffer = io.BytesIO()
     pickler = _pickler_class(pickle_module.Pickler)(buffer, protocol=protocol)
     pickler.describe = persistent_id

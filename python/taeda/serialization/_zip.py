@@ -164,9 +164,19 @@ class _Places:
         self.can_compute = zip_file.has_record(".format_version")
         self.alignment = 64
         if zip_file.has_record(".storage_alignment"):
-            self.alignment = int(zip_file.get_record(".storage_alignment"))
+            self.alignment = self._alignment()
         self._next_header = None
         self._known = {}
+
+    def _alignment(self):
+        text = self.zip_file.get_record(".storage_alignment")
+        try:
+            return int(text)
+        except ValueError:
+            name, start = self.zip_file._place(".storage_alignment")
+            raise ValueError(
+                f"the storage alignment is no number: got {text!r} (at byte {start} of {name})"
+            ) from None
 
     def compute(self, key, nbytes):
         if key in self._known:

@@ -46,10 +46,17 @@ TakePointwise::TakePointwise(Taker take) : take_(std::move(take)), outer_(t_take
 }
 TakePointwise::~TakePointwise() { t_taker = outer_; }
 
+Sym in_common(kernel::ExprGraph& graph, const PointwiseCall& call, int input, Sym element) {
+  const Tensor& t = *call.inputs[input];
+  if (t.dim() != 0 || t.dtype() == call.common || t.dtype() == DType::Bool) return element;
+  const Sym value = Sym::from_id(graph.cast(element.id, type_in(call.common)));
+  const bool narrows = narrows_numbers(call.op, call.inputs, call.common);
+  return narrows ? kernel::narrowed(graph, value, call.common) : value;
+}
+
 Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,
                     FunctionRef<Sym(int)> input, FunctionRef<Sym(int)> number) {
   const Type type = type_in(call.common);
-  const bool narrows = narrows_numbers(call.op, call.inputs, call.common);
   kernel::ExprGraph own;
   const kernel::TracedBody traced = call.body.trace(own, type);
   TAEDA_INTERNAL_CHECK(traced.input_types.size() == call.inputs.size() &&
@@ -57,10 +64,8 @@ Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,
                        call.op.name);
   const auto leaf = [&](const Node& node) -> NodeId {
     if (node.op == Op::Uniform) return number(node.index).id;
-    const Tensor& t = *call.inputs[node.index];
-    const Sym value = Sym::from_id(graph.cast(input(node.index).id, node.type));
-    const bool counts_in_common = narrows && t.dim() == 0 && t.dtype() != call.common;
-    return (counts_in_common ? kernel::narrowed(graph, value, call.common) : value).id;
+    const Sym value = in_common(graph, call, node.index, input(node.index));
+    return graph.cast(value.id, node.type);
   };
   const Sym result = Sym::from_id(kernel::inlined(graph, own, traced.root, leaf));
   const bool is_computed = graph.node(result.id).type == type && call.op.rule != DTypeRule::Self;

@@ -27,6 +27,11 @@ struct PointwiseCall {
   Span<Scalar> scalars;
 };
 
+// The element of an input as the common dtype holds it: a number beside smaller ones counts in
+// their dtype, whether it is computed with, taken as a truth value or divided by.
+TAEDA_API Sym in_common(kernel::ExprGraph& graph, const PointwiseCall& call, int input,
+                        Sym element);
+
 // The value of a call. input(i) is the element of input i in any compute type, number(i) is scalar
 // i in the compute type of the common dtype. It reads the call's dtypes and ranks alone.
 TAEDA_API Sym pointwise_value(kernel::ExprGraph& graph, const PointwiseCall& call,

@@ -11,8 +11,10 @@
 // mask leaves as a whole and for those that it cuts; blocks that it closes are never made. So
 // memory grows with the lengths and not with their product. Backward makes weights again: with the
 // logarithm of twice the sum as the largest score a step gives half of the softmax. It is larger
-// than every score, so the largest score does not depend on the block's, and the cotangent
-// 2 (dP - delta) of these weights gives the gradient of the scores.
+// than every score, so the step needs no largest score of the block, and the cotangent
+// 2 (dP - delta) of these weights gives the gradient of the scores. This is part of the region of
+// backward, so that a block is read and written once beside its products. The scale is a factor of
+// queries, of which there are fewer than of scores; half types would round it, and scale scores.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -147,8 +149,15 @@ class Stream {
     const Tensor sum = taeda::matmul(grouped(a).mT(), grouped(b)).to(call_.precision());
     return sum.size(0) == like.size(0) ? sum : sum.sum({0}, /*keepdim=*/true);
   }
+  bool scales_queries() const { return call_.query().dtype() == call_.precision(); }
+  // Block `row` of the queries, scaled where scores are not.
+  Tensor scaled_queries(int64_t row) const {
+    const Tensor query = queries_.of(call_.query(), row);
+    return scales_queries() ? query * Scalar(call_.scale) : query;
+  }
   Tensor scores(const Tensor& query, int64_t column) const {
-    return product(query, keys_.of(call_.key(), column).mT()) * Scalar(call_.scale);
+    const Tensor made = product(query, keys_.of(call_.key(), column).mT());
+    return scales_queries() ? made : made * Scalar(call_.scale);
   }
   // The operands of a step: scores, places and what the rows have so far.
   Values operands(const Tensor& scores, int64_t row, int64_t column, const Tensor& largest,
@@ -186,7 +195,7 @@ Values run_streamed(const Stack& a) {
   const Stream stream(call);
   std::vector<Tensor> outputs, sums, most;
   for (int64_t row = 0; row < stream.queries().count(); ++row) {
-    const Tensor query = stream.queries().of(call.query(), row);
+    const Tensor query = stream.scaled_queries(row);
     Tensor largest = stream.row_numbers(-std::numeric_limits<double>::infinity());
     Tensor total = stream.row_numbers(0), output;
     for (int64_t column = 0; column < stream.keys().count(); ++column) {
@@ -238,19 +247,39 @@ std::vector<Values> streamed_examples(const Stack& a) {
 // logsumexp), places, others, blocks, settings), steps give (weights, grad of scores, *others')
 // ----
 
-// A step and its derivative, as one region.
+// A step of which only the weights are wanted, relative to a given largest score: without the
+// largest one of the block, and so without its gradient.
+Value weights_of_step(const RegionValue& step) {
+  constexpr size_t kLargest = 6;  // among the operands
+  const Graph& from = *step.graph();
+  const std::vector<Arg>& made = from.output_node()->args().at(0).compound()->items;
+  const Node *weights = made.at(0).node(), *most = made.at(1).node();
+  auto to = make_intrusive<Graph>();
+  NodeMap map;
+  const auto mapped = [&](Node& node) { return map.at(&node); };
+  for (const Node& node : from)
+    if (&node == most)
+      map.emplace(&node, map.at(from.placeholders().at(kLargest)));
+    else if (&node != from.output_node())
+      map.emplace(&node, Arg(copy_node(node, *to, mapped)));
+  to->output(Arg::tuple({map.at(weights)}));
+  return region_value(std::move(to));
+}
+
+// A step and its derivative, as one region. Behind the operands of the step it takes the product of
+// the output's gradient with values, and delta.
 Value backward_step(const Value& step, const StreamedCall& call) {
+  const Value weights = weights_of_step(region(step));
   const auto program = [&](Values values) {
-    const Values operands = part(values, 0, values.size() - 1);
-    const Tensor& cotangent = tensor(values.back());
-    const Values made = region(step)(operands);
-    const Tensor zeros = taeda::zeros_like(tensor(operands[6]));
-    const Values found =
-        Vjp(region(step))(operands, {Value(cotangent), Value(zeros), Value(zeros), Value(zeros)});
+    const Values operands = part(values, 0, values.size() - 2);
+    const Tensor &product = tensor(values.at(values.size() - 2)), &delta = tensor(values.back());
+    const Tensor cotangent = (product - delta.unsqueeze(-1)) * Scalar(2);
+    const Values made = region(weights)(operands);
+    const Values found = Vjp(region(weights))(operands, {Value(cotangent)});
     // Of the floats among the operands: the scores, largest and total come before the others.
     return list(joined({made.at(0), found.at(0)}, part(found, 3, found.size() - 3)));
   };
-  return traced_region(program, joined(call.examples(), {call.places[0]}));
+  return traced_region(program, joined(call.examples(), {call.places[0], call.places[6]}));
 }
 
 Values run_streamed_backward(const Stack& a) {
@@ -264,39 +293,41 @@ Values run_streamed_backward(const Stack& a) {
   std::vector<Tensor> of_others;
   const auto add = [](Tensor& sum, const Tensor& t) { sum = sum.defined() ? sum + t : t; };
   for (int64_t row = 0; row < stream.queries().count(); ++row) {
-    const Tensor query = stream.queries().of(call.query(), row),
-                 row_grad = stream.queries().of(grad, row),
+    const Tensor query = stream.scaled_queries(row), row_grad = stream.queries().of(grad, row),
                  row_sums = stream.queries().of(sums, row) + Scalar(std::log(2.0)),
-                 row_delta = stream.queries().of(delta, row).unsqueeze(-1);
+                 row_delta = stream.queries().of(delta, row);
+    const Tensor none = taeda::zeros_like(row_sums);
     Tensor of_query;
     for (int64_t column = 0; column < stream.keys().count(); ++column) {
       if (stream.visible().is_closed(row, column)) continue;
       const RegionValue& step = region(a[stream.visible().is_full(row, column) ? 0 : 1]);
       const Tensor value = stream.keys().of(call.value(), column);
-      const Tensor cotangent = (stream.product(row_grad, value.mT()) - row_delta) * Scalar(2);
-      const Values made = step(joined(stream.operands(stream.scores(query, column), row, column,
-                                                      row_sums, taeda::zeros_like(row_sums)),
-                                      {Value(cotangent)}));
-      const Tensor of_scores = (tensor(made.at(1)) * Scalar(call.scale)).to(call.query().dtype());
+      const Values made =
+          step(joined(stream.operands(stream.scores(query, column), row, column, row_sums, none),
+                      {Value(stream.product(row_grad, value.mT())), Value(row_delta)}));
+      const Tensor of_scores =
+          (stream.scales_queries() ? tensor(made.at(1)) : tensor(made.at(1)) * Scalar(call.scale))
+              .to(call.query().dtype());
       add(of_query, stream.product(of_scores, stream.keys().of(call.key(), column)));
       add(of_keys[column], stream.turned_product(of_scores, query, call.key()));
-      const Tensor weights = (tensor(made.at(0)) * Scalar(2)).to(grad.dtype());
+      const Tensor weights = tensor(made.at(0)).to(grad.dtype());
       add(of_values[column], stream.turned_product(weights, row_grad, call.value()));
       of_others.resize(made.size() - 2);
       for (size_t i = 2; i < made.size(); ++i) add(of_others[i - 2], tensor(made[i]));
     }
-    of_queries.push_back(of_query.defined() ? of_query
-                                            : taeda::zeros_like(query, call.precision()));
+    if (!of_query.defined()) of_query = taeda::zeros_like(query, call.precision());
+    of_queries.push_back(stream.scales_queries() ? of_query * Scalar(call.scale) : of_query);
   }
-  const auto joined_keys = [&](std::vector<Tensor>& blocks, const Tensor& like) {
+  const auto joined_keys = [&](std::vector<Tensor>& blocks, const Tensor& like, double factor) {
     for (int64_t i = 0; i < stream.keys().count(); ++i)
       if (!blocks[i].defined())
         blocks[i] = taeda::zeros_like(stream.keys().of(like, i), call.precision());
-    return stream.keys().joined_blocks(blocks).to(like.dtype());
+    const Tensor all = stream.keys().joined_blocks(blocks);
+    return (factor == 1 ? all : all * Scalar(factor)).to(like.dtype());
   };
   Values found{Value(stream.queries().joined_blocks(of_queries).to(call.query().dtype())),
-               Value(joined_keys(of_keys, call.key())),
-               Value(joined_keys(of_values, call.value()))};
+               Value(joined_keys(of_keys, call.key(), 1)),
+               Value(joined_keys(of_values, call.value(), 2))};
   const Values like = differentiable(call.others);
   for (size_t i = 0; i < like.size(); ++i)
     found.emplace_back(i < of_others.size() ? of_others[i] : taeda::zeros_like(tensor(like[i])));
@@ -315,7 +346,7 @@ Values streamed_backward_shapes(const Stack& a) {
 
 std::vector<Values> streamed_backward_examples(const Stack& a) {
   const StreamedCall call(a, 2);
-  const Values examples = joined(call.examples(), {call.places[0]});
+  const Values examples = joined(call.examples(), {call.places[0], call.places[6]});
   return {examples, examples};
 }
 

@@ -50,7 +50,9 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
     }
     return copy;
   }
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::Sequential"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "Sequential";
+  }
 
   template <class Result = Tensor, class... Inputs>
   Result forward(Inputs&&... inputs) {
@@ -146,7 +148,9 @@ class ModuleListImpl : public Cloneable<ModuleListImpl> {
     for (const Ptr& module : modules_) copy->push_back(module->clone(device));
     return copy;
   }
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::ModuleList"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "ModuleList";
+  }
 
   void push_back(Ptr module) {
     add_child(std::to_string(size()), module);
@@ -223,7 +227,9 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
     for (const Item& item : children_) copy->insert(item.key(), item.value()->clone(device));
     return copy;
   }
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::ModuleDict"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "ModuleDict";
+  }
 
   void insert(std::string name, Ptr module) { add_child(std::move(name), std::move(module)); }
   // Modules of names that are there take the place of those.
@@ -286,7 +292,9 @@ class TAEDA_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   }
   void reset() override {}
   Ptr clone(const std::optional<Device>& device = std::nullopt) const override;
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::ParameterList"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "ParameterList";
+  }
 
   void append(const Tensor& tensor) {
     register_parameter(std::to_string(size()), tensor, tensor.requires_grad());
@@ -334,7 +342,9 @@ class TAEDA_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   }
   void reset() override {}
   Ptr clone(const std::optional<Device>& device = std::nullopt) const override;
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::ParameterDict"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "ParameterDict";
+  }
 
   Tensor& insert(std::string name, const Tensor& tensor) {
     return register_parameter(std::move(name), tensor, tensor.requires_grad());
@@ -385,7 +395,9 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
           return called(input, args...);
         }) {}
   void reset() override {}
-  void pretty_print(std::ostream& stream) const override { stream << "taeda::nn::Functional()"; }
+  void pretty_print(std::ostream& stream) const override {
+    stream << layer_namespace() << "Functional()";
+  }
   Tensor forward(Tensor input) { return function_(std::move(input)); }
   Tensor operator()(Tensor input) { return forward(std::move(input)); }
   bool is_serializable() const override { return false; }

@@ -1,20 +1,10 @@
 // Convolutions.
 #include "taeda/nn/modules/conv.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "taeda/nn/functional/padding.h"
-#include "taeda/nn/init.h"
-#include "taeda/ops/functions.h"
 
 namespace taeda::nn {
 namespace {
-
-template <size_t D>
-bool all_are(const ExpandingArray<D>& values, int64_t value) {
-  return std::all_of(values->begin(), values->end(), [&](int64_t v) { return v == value; });
-}
 
 template <size_t D>
 detail::ConvNdOptions<D> shared_options(const ConvOptions<D>& options) {
@@ -40,37 +30,6 @@ detail::ConvNdOptions<D> shared_options(const ConvTransposeOptions<D>& options) 
       .groups(options.groups())
       .bias(options.bias())
       .padding_mode(options.padding_mode());
-}
-
-template <size_t D>
-void check(const detail::ConvNdOptions<D>& options) {
-  TAEDA_CHECK(options.in_channels() > 0 && options.groups() > 0 && options.out_channels() > 0,
-              "in_channels, groups and out_channels must be a positive integer.");
-  TAEDA_CHECK(options.in_channels() % options.groups() == 0,
-              "in_channels must be divisible by groups");
-  TAEDA_CHECK(options.out_channels() % options.groups() == 0,
-              "out_channels must be divisible by groups");
-  TAEDA_CHECK(
-      !std::holds_alternative<enumtype::kSame>(options.padding()) || all_are(options.stride(), 1),
-      "padding='same' is not supported for strided convolutions");
-}
-
-// Before and after each dimension, the last one first.
-template <size_t D>
-std::vector<int64_t> sides(const detail::ConvNdOptions<D>& options) {
-  std::vector<int64_t> out;
-  for (size_t d = D; d-- > 0;) {
-    if (const auto* numbers = std::get_if<ExpandingArray<D>>(&options.padding())) {
-      out.insert(out.end(), 2, (**numbers)[d]);
-      continue;
-    }
-    const bool is_same = std::holds_alternative<enumtype::kSame>(options.padding());
-    const int64_t total =
-        is_same ? (*options.dilation())[d] * ((*options.kernel_size())[d] - 1) : 0;
-    out.push_back(total / 2);
-    out.push_back(total - total / 2);
-  }
-  return out;
 }
 
 Tensor convolve(const Tensor& x, const Tensor& w, const functional::Conv1dFuncOptions& options) {
@@ -103,50 +62,6 @@ functional::PadFuncOptions::mode_t pad_mode(const detail::conv_padding_mode_t& m
 }
 
 }  // namespace
-
-template <size_t D, class Derived>
-ConvNdImpl<D, Derived>::ConvNdImpl(detail::ConvNdOptions<D> given) : options(std::move(given)) {
-  ConvNdImpl::reset();
-}
-
-template <size_t D, class Derived>
-void ConvNdImpl<D, Derived>::reset() {
-  check(options);
-  _reversed_padding_repeated_twice = sides(options);
-  int64_t rows = options.out_channels(), columns = options.in_channels();
-  if (options.transposed()) std::swap(rows, columns);
-  SymIntVec shape{rows, columns / options.groups()};
-  for (int64_t size : *options.kernel_size()) shape.push_back(size);
-  weight = this->register_parameter("weight", taeda::empty(shape));
-  const SymInt out = options.out_channels();
-  bias = this->register_parameter("bias", options.bias() ? taeda::empty({out}) : Tensor());
-  reset_parameters();
-}
-
-template <size_t D, class Derived>
-void ConvNdImpl<D, Derived>::reset_parameters() {
-  init::kaiming_uniform_(weight, std::sqrt(5.0));
-  if (!bias.defined()) return;
-  const int64_t in = init::calculate_fan_in_and_fan_out(weight).first;
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  init::uniform_(bias, -bound, bound);
-}
-
-template <size_t D, class Derived>
-void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
-  const auto* padding = std::get_if<ExpandingArray<D>>(&options.padding());
-  const bool is_padded = !padding || !all_are(*padding, 0);
-  print_layer(
-      stream, *this, Field{"", options.in_channels()}, Field{"", options.out_channels()},
-      Field{"kernel_size", options.kernel_size()}, Field{"stride", options.stride()},
-      Field{"padding", options.padding(), is_padded},
-      Field{"dilation", options.dilation(), !all_are(options.dilation(), 1)},
-      Field{"output_padding", options.output_padding(), !all_are(options.output_padding(), 0)},
-      Field{"groups", options.groups(), options.groups() != 1},
-      Field{"bias", false, !options.bias()},
-      Field{"padding_mode", options.padding_mode(),
-            !std::holds_alternative<enumtype::kZeros>(options.padding_mode())});
-}
 
 template <size_t D, class Derived>
 Convolution<D, Derived>::Convolution(const ConvOptions<D>& options)

@@ -5,54 +5,6 @@
 #include "taeda/ops/functions.h"
 
 namespace taeda::nn {
-namespace {
-
-template <int64_t least_rank, int64_t most_rank>
-void check_rank(const Tensor& input) {
-  const int64_t rank = input.dim();
-  if (least_rank == most_rank) {
-    TAEDA_CHECK(rank == most_rank, "expected ", most_rank, "D input (got ", rank, "D input)");
-  }
-  TAEDA_CHECK(rank == least_rank || rank == most_rank, "expected ", least_rank, "D or ", most_rank,
-              "D input (got ", rank, "D input)");
-}
-
-}  // namespace
-
-template <int64_t least_rank, int64_t most_rank, class Derived>
-Tensor BatchNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
-  check_rank<least_rank, most_rank>(input);
-  const std::optional<double> momentum = this->options.momentum();
-  double factor = momentum.value_or(0);
-  if (this->is_training() && this->num_batches_tracked.defined()) {
-    this->num_batches_tracked.add_(1);
-    if (!momentum) factor = 1 / this->num_batches_tracked.template item<double>();
-  }
-  return functional::batch_norm(input, this->running_mean, this->running_var,
-                                functional::BatchNormFuncOptions()
-                                    .weight(this->weight)
-                                    .bias(this->bias)
-                                    .training(this->is_training() || !this->running_mean.defined())
-                                    .momentum(factor)
-                                    .eps(this->options.eps()));
-}
-
-template <int64_t least_rank, int64_t most_rank, class Derived>
-Tensor InstanceNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
-  check_rank<least_rank, most_rank>(input);
-  const bool is_single = input.dim() == least_rank;
-  const auto call =
-      functional::InstanceNormFuncOptions()
-          .running_mean(this->running_mean)
-          .running_var(this->running_var)
-          .weight(this->weight)
-          .bias(this->bias)
-          .use_input_stats(this->is_training() || !this->options.track_running_stats())
-          .momentum(this->options.momentum())
-          .eps(this->options.eps());
-  const Tensor result = functional::instance_norm(is_single ? input.unsqueeze(0) : input, call);
-  return is_single ? result.squeeze(0) : result;
-}
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions options) : OptionModule(std::move(options)) {
   LayerNormImpl::reset();

@@ -1,4 +1,5 @@
-// Batch, instance, layer, group and response normalization.
+// Batch, instance, layer, group and response normalization. The first two are defined here, so that
+// layers of other programs can be made of them.
 #pragma once
 
 #include <optional>
@@ -7,6 +8,19 @@
 #include "taeda/nn/modules/channel_norm.h"
 
 namespace taeda::nn {
+namespace detail {
+
+template <int64_t least_rank, int64_t most_rank>
+void check_rank(const Tensor& input) {
+  const int64_t rank = input.dim();
+  if (least_rank == most_rank) {
+    TAEDA_CHECK(rank == most_rank, "expected ", most_rank, "D input (got ", rank, "D input)");
+  }
+  TAEDA_CHECK(rank == least_rank || rank == most_rank, "expected ", least_rank, "D or ", most_rank,
+              "D input (got ", rank, "D input)");
+}
+
+}  // namespace detail
 
 // The channels, dimension 1, brought to mean 0 and variance 1; for inputs of the named ranks.
 template <int64_t least_rank, int64_t most_rank, class Derived>
@@ -15,7 +29,31 @@ class TAEDA_API BatchNormLayer : public ChannelNorm<Derived, BatchNormOptions> {
   explicit BatchNormLayer(const BatchNormOptions& options)
       : ChannelNorm<Derived, BatchNormOptions>(options) {}
   Tensor forward(const Tensor& input);
+
+ protected:
+  // Refuses inputs of other ranks.
+  virtual void _check_input_dim(const Tensor& input) {
+    detail::check_rank<least_rank, most_rank>(input);
+  }
 };
+
+template <int64_t least_rank, int64_t most_rank, class Derived>
+Tensor BatchNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
+  _check_input_dim(input);
+  const std::optional<double> momentum = this->options.momentum();
+  double factor = momentum.value_or(0);
+  if (this->is_training() && this->num_batches_tracked.defined()) {
+    this->num_batches_tracked.add_(1);
+    if (!momentum) factor = 1 / this->num_batches_tracked.template item<double>();
+  }
+  return functional::batch_norm(input, this->running_mean, this->running_var,
+                                functional::BatchNormFuncOptions()
+                                    .weight(this->weight)
+                                    .bias(this->bias)
+                                    .training(this->is_training() || !this->running_mean.defined())
+                                    .momentum(factor)
+                                    .eps(this->options.eps()));
+}
 
 // The same of each example; an input of the lower rank is one example.
 template <int64_t least_rank, int64_t most_rank, class Derived>
@@ -24,7 +62,30 @@ class TAEDA_API InstanceNormLayer : public ChannelNorm<Derived, InstanceNormOpti
   explicit InstanceNormLayer(const InstanceNormOptions& options)
       : ChannelNorm<Derived, InstanceNormOptions>(options) {}
   Tensor forward(const Tensor& input);
+
+ protected:
+  // Refuses inputs of other ranks.
+  virtual void _check_input_dim(const Tensor& input) {
+    detail::check_rank<least_rank, most_rank>(input);
+  }
 };
+
+template <int64_t least_rank, int64_t most_rank, class Derived>
+Tensor InstanceNormLayer<least_rank, most_rank, Derived>::forward(const Tensor& input) {
+  _check_input_dim(input);
+  const bool is_single = input.dim() == least_rank;
+  const auto call =
+      functional::InstanceNormFuncOptions()
+          .running_mean(this->running_mean)
+          .running_var(this->running_var)
+          .weight(this->weight)
+          .bias(this->bias)
+          .use_input_stats(this->is_training() || !this->options.track_running_stats())
+          .momentum(this->options.momentum())
+          .eps(this->options.eps());
+  const Tensor result = functional::instance_norm(is_single ? input.unsqueeze(0) : input, call);
+  return is_single ? result.squeeze(0) : result;
+}
 
 class TAEDA_API BatchNorm1dImpl : public BatchNormLayer<2, 3, BatchNorm1dImpl> {
  public:

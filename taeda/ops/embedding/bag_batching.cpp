@@ -24,6 +24,11 @@ Tensor starts_like(const Tensor& like, const SymInt& step) {
 Tensor joined_numbers(const Tensor& lines, const SymInt& step) {
   return lines.add(starts_like(lines, step)).flatten(0, 1);
 }
+// The bags of all examples' indices, of which some may have none.
+Tensor joined_bags_of(const Batched& offset2bag, const SymInt& bags) {
+  const Tensor lines = number_lines(offset2bag), none = lines.eq(Scalar(kNoBag)).flatten(0, 1);
+  return joined_numbers(lines, bags).masked_fill(none, Scalar(kNoBag));
+}
 Tensor joined_rows_of(const Batched& b) {
   return b.front_expanded(batch_context().size).flatten(0, 1);
 }
@@ -54,36 +59,39 @@ struct BagArguments {
   Tensor table, indices, offsets, samples;
   int64_t padding_idx;
   SymInt rows, bags;  // of an example; no rows where all share one table
+  SymInt kept;        // bags of an example that count, all or all but the last
 };
 
 BagArguments joined_bags(const Batched& weight, const Batched& indices, const Batched& offsets,
                          const Batched& samples, bool include_last_offset, int64_t padding_idx) {
-  Tensor starts = number_lines(offsets);
-  // The last bag of an example ends where the first one of the next example starts.
-  const SymInt bags = starts.sym_size(1) - SymInt(include_last_offset ? 1 : 0);
-  if (include_last_offset) starts = starts.narrow(1, 0, bags);
+  const Tensor starts = number_lines(offsets);
+  // The last bag of an example ends where the first one of the next example starts. Where the last
+  // offset is an end, that bag has the indices behind it, and does not count.
+  const SymInt bags = starts.sym_size(1), kept = bags - SymInt(include_last_offset ? 1 : 0);
   const Tensor lines = number_lines(indices);
   const Tensor at = joined_numbers(starts, lines.sym_size(1));
   const Tensor weights = samples.defined() ? joined_rows_of(samples) : Tensor();
   if (!weight.is_batched())
-    return {weight.value, lines.flatten(0, 1), at, weights, padding_idx, SymInt(0), bags};
+    return {weight.value, lines.flatten(0, 1), at, weights, padding_idx, SymInt(0), bags, kept};
   const Tensor tables = weight.front();
   const JoinedTables joined(indices, tables.sym_size(1), padding_idx);
-  return {joined.table(tables), joined.indices,     at,  weights,
-          joined.padding_idx,   tables.sym_size(1), bags};
+  return {joined.table(tables), joined.indices,     at,   weights,
+          joined.padding_idx,   tables.sym_size(1), bags, kept};
 }
 
 // The results of each example: bags and rows counted from its own.
 BatchedBags split_bags(const Bags& results, const BagArguments& a, int64_t mode) {
   const SymInt& size = batch_context().size;
   const auto split = [&](const Tensor& t) { return t.unflatten(0, {size, SymInt(-1)}); };
+  const auto kept = [&](const Tensor& t) { return split(t).narrow(1, 0, a.kept); };
   const auto& [out, offset2bag, bag_size, maxima] = results;
-  const Tensor bag = split(offset2bag), most = split(maxima);
+  const Tensor bags = split(offset2bag), most = kept(maxima);
+  const Tensor bag = bags.sub(starts_like(bags, a.bags));
+  const Tensor named = bag.masked_fill(bag.ge(Scalar(a.kept)), Scalar(kNoBag));
   // Empty bags have no maximum; their row is the first.
   const Tensor row =
       mode == kMaxBag ? most.sub(starts_like(most, a.rows)).clamp_min(Scalar(0)) : most;
-  return {Batched(split(out), 0), Batched(bag.sub(starts_like(bag, a.bags)), 0),
-          Batched(split(bag_size), 0), Batched(row, 0)};
+  return {Batched(kept(out), 0), Batched(named, 0), Batched(kept(bag_size), 0), Batched(row, 0)};
 }
 
 }  // namespace
@@ -116,7 +124,7 @@ Batched _embedding_bag_dense_backward(const Batched& grad, const Batched& indice
   const SymInt& size = batch_context().size;
   const JoinedTables joined(indices, num_weights, padding_idx);
   const Tensor grads = grad.front_expanded(size), most = maximum_indices.front_expanded(size);
-  const Tensor bags = joined_numbers(number_lines(offset2bag), grads.sym_size(1));
+  const Tensor bags = joined_bags_of(offset2bag, grads.sym_size(1));
   const Tensor maxima =
       mode == kMaxBag ? most.add(starts_like(most, num_weights)).flatten(0, 1) : most.flatten(0, 1);
   const Tensor samples =
@@ -135,7 +143,7 @@ Batched _embedding_bag_per_sample_weights_backward(const Batched& grad, const Ba
   const Tensor grads = grad.front_expanded(batch_context().size);
   const BagArguments a =
       joined_bags(weight, indices, offsets, Batched(), /*include_last_offset=*/false, padding_idx);
-  const Tensor bags = joined_numbers(number_lines(offset2bag), grads.sym_size(1));
+  const Tensor bags = joined_bags_of(offset2bag, grads.sym_size(1));
   const Tensor out = taeda::_embedding_bag_per_sample_weights_backward(
       grads.flatten(0, 1), a.table, a.indices, a.offsets, bags, mode, a.padding_idx);
   return {out.unflatten(0, {batch_context().size, SymInt(-1)}), 0};

@@ -14,15 +14,27 @@ Tensor summed_into(const Tensor& rows, const Tensor& index, const SymInt& count)
 
 Tensor long_index(const Tensor& t) { return t.reshape({SymInt(-1)}).to(DType::Int64); }
 
+// Where each index's bag stands; any where it has none, see bag_mode.h.
+Tensor bag_index(const Tensor& offset2bag) {
+  return long_index(offset2bag).clamp_min(Scalar(kNoBag + 1));
+}
+
+// Numbers per index, 0 for padding and for indices without a bag.
+Tensor counted(const Tensor& numbers, const Tensor& indices, const Tensor& offset2bag,
+               int64_t padding_idx) {
+  const Tensor in_bag = numbers.masked_fill(long_index(offset2bag).eq(Scalar(kNoBag)), Scalar(0));
+  return padding_idx < 0 ? in_bag : in_bag.masked_fill(indices.eq(Scalar(padding_idx)), Scalar(0));
+}
+
 // The factor that each index's row has in its bag, or its gradient in the table: 0 for padding.
 Tensor shares(const Tensor& like, const Tensor& indices, const Tensor& offset2bag,
               const Tensor& bag_size, int64_t mode, int64_t padding_idx) {
   Tensor share = taeda::ones({indices.sym_numel()}, like.dtype(), {}, like.device());
   if (mode == kMeanBag) {
     const Tensor sizes = bag_size.clamp_min(Scalar(1)).to(like.dtype());
-    share = share.div(sizes.index_select(0, long_index(offset2bag)));
+    share = share.div(sizes.index_select(0, bag_index(offset2bag)));
   }
-  return padding_idx < 0 ? share : share.masked_fill(indices.eq(Scalar(padding_idx)), Scalar(0));
+  return counted(share, indices, offset2bag, padding_idx);
 }
 
 Tensor by_frequency(const Tensor& share, const Tensor& indices, const SymInt& rows) {
@@ -42,17 +54,15 @@ Tensor at_maxima(const Tensor& table, const Tensor& maximum_indices, const Tenso
 
 Tensor embedding_bag_bags_of(const Tensor& numbers, const Tensor& table, const Tensor& indices,
                              const Tensor& offset2bag, const SymInt& bags, int64_t padding_idx) {
-  const Tensor counted =
-      padding_idx < 0 ? numbers : numbers.masked_fill(indices.eq(Scalar(padding_idx)), Scalar(0));
-  const Tensor rows = table.index_select(0, long_index(indices)).mul(counted.unsqueeze(1));
-  return summed_into(rows, long_index(offset2bag), bags);
+  const Tensor by = counted(numbers, indices, offset2bag, padding_idx).unsqueeze(1);
+  const Tensor rows = table.index_select(0, long_index(indices)).mul(by);
+  return summed_into(rows, bag_index(offset2bag), bags);
 }
 
 Tensor embedding_bag_rows_of(const Tensor& numbers, const Tensor& per_bag, const Tensor& indices,
                              const Tensor& offset2bag, const SymInt& rows, int64_t padding_idx) {
-  const Tensor counted =
-      padding_idx < 0 ? numbers : numbers.masked_fill(indices.eq(Scalar(padding_idx)), Scalar(0));
-  const Tensor parts = per_bag.index_select(0, long_index(offset2bag)).mul(counted.unsqueeze(1));
+  const Tensor by = counted(numbers, indices, offset2bag, padding_idx).unsqueeze(1);
+  const Tensor parts = per_bag.index_select(0, bag_index(offset2bag)).mul(by);
   return summed_into(parts, long_index(indices), rows);
 }
 
@@ -109,7 +119,7 @@ Tensor embedding_bag_sample_double_backward(const Tensor& grad_table, const Tens
   Tensor share = shares(grad, indices, offset2bag, Tensor(), kSumBag, padding_idx);
   if (scale_grad_by_freq) share = by_frequency(share, indices, grad_table.sym_size(0));
   const Tensor rows = grad_table.index_select(0, long_index(indices));
-  const Tensor bags = grad.index_select(0, long_index(offset2bag));
+  const Tensor bags = grad.index_select(0, bag_index(offset2bag));
   return rows.mul(bags).sum(IntList({1})).mul(share);
 }
 

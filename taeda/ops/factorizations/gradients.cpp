@@ -10,10 +10,6 @@
 
 namespace taeda::gradients {
 
-Tensor refuse_geqrf_backward(const Tensor&) {
-  fail(ErrorKind::NotImplemented, "the derivative for 'geqrf' is not implemented.");
-}
-
 // ---- products of reflections, see Note [Products of reflections] ----
 
 std::tuple<Tensor, Tensor> householder_product_backward(const Tensor& grad, const Tensor& input,

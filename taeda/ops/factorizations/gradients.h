@@ -10,8 +10,6 @@
 
 namespace taeda::gradients {
 
-[[noreturn]] TAEDA_API Tensor refuse_geqrf_backward(const Tensor& self);
-
 TAEDA_API std::tuple<Tensor, Tensor> householder_product_backward(const Tensor& grad,
                                                                   const Tensor& input,
                                                                   const Tensor& tau);

@@ -49,4 +49,21 @@ std::vector<Tensor> _foreach_norm_Scalar(TensorList self, const Scalar& ord,
   });
 }
 
+std::vector<Tensor> _foreach_zero(TensorList self) {
+  check_lists(self);
+  return rows_of(self.size(), [&](size_t i) { return taeda::zeros_like(self[i]); });
+}
+
+std::vector<Tensor> _foreach_powsum_Scalar(TensorList self, const Scalar& ord,
+                                           std::optional<DType> dtype) {
+  check_lists(self);
+  return rows_of(self.size(), [&](size_t i) {
+    const Tensor& t = self[i];
+    TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(t.dtype()) || is_complex(t.dtype()),
+                                "\"powsum_cpu\" not implemented for '", t.dtype(), "'");
+    const Tensor x = dtype ? t.to(*dtype) : t;
+    return x.abs().pow(ord).sum();
+  });
+}
+
 }  // namespace taeda::impl

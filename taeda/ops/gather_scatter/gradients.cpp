@@ -85,10 +85,6 @@ Tensor scatter_reduce_src_backward(const Tensor& grad, const Tensor& self, int64
       .mul(taeda::where(is_single, others.gather(dim, index), rest).conj());
 }
 
-Tensor no_scatter_derivative() {
-  fail(ErrorKind::Runtime, "derivative for aten::scatter is not implemented");
-}
-
 Tensor scatter_reduce_forward(const Tensor& self, const Tensor& self_tangent, int64_t dim,
                               const Tensor& index, const Tensor& src, const Tensor& src_tangent,
                               std::string_view reduce, bool include_self, const Tensor& result) {

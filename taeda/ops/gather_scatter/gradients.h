@@ -19,7 +19,6 @@ TAEDA_API Tensor scatter_reduce_src_backward(const Tensor& grad, const Tensor& s
                                              const Tensor& index, const Tensor& src,
                                              std::string_view reduce, bool include_self,
                                              const Tensor& result);
-[[noreturn]] TAEDA_API Tensor no_scatter_derivative();
 
 TAEDA_API Tensor scatter_reduce_forward(const Tensor& self, const Tensor& self_tangent, int64_t dim,
                                         const Tensor& index, const Tensor& src,

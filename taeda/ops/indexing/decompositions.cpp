@@ -26,11 +26,11 @@ std::string_view reduction_of(std::string_view reduce) {
 
 TAEDA_DECOMPOSITION(index_add, (const Tensor& self, int64_t dim, const Tensor& index,
                                 const Tensor& source, const Scalar& alpha)) {
-  return put_slices(self, dim, index, alpha.equals(1) ? source : source * alpha, true);
+  return put_slices(self.contiguous(), dim, index, alpha.equals(1) ? source : source * alpha, true);
 }
 TAEDA_DECOMPOSITION(index_copy,
                     (const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source)) {
-  return put_slices(self, dim, index, source, false);
+  return put_slices(self.contiguous(), dim, index, source, false);
 }
 TAEDA_DECOMPOSITION(index_fill_int_Scalar,
                     (const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value)) {

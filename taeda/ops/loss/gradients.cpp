@@ -175,10 +175,6 @@ Tensor multi_margin_loss_forward(const Tensor& self, const Tensor& tangent, cons
   return reduction == 0 ? rows.reshape(target.sym_sizes()) : reduced(rows, reduction);
 }
 
-Tensor no_second_ctc_derivative() {
-  fail(ErrorKind::Runtime, "derivative for aten::_ctc_loss_backward is not implemented");
-}
-
 Tensor multilabel_margin_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target,
                                        int64_t reduction, const Tensor& is_target) {
   if (!grad.defined()) return grad;

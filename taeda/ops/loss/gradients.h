@@ -34,7 +34,6 @@ TAEDA_API Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs,
                                    const Tensor& targets, IntList input_lengths,
                                    IntList target_lengths, const Tensor& losses,
                                    const Tensor& log_alpha, int64_t blank, bool zero_infinity);
-[[noreturn]] TAEDA_API Tensor no_second_ctc_derivative();
 TAEDA_API Tensor multilabel_margin_loss_gradient(const Tensor& grad, const Tensor& self,
                                                  const Tensor& target, int64_t reduction,
                                                  const Tensor& is_target);

@@ -19,6 +19,11 @@ void write_statistic(const Tensor& running, const Tensor& moved) {
   const dispatch::LevelWrapper* const source = dispatch::wrapper_at(moved, level.id);
   const bool is_differentiating =
       level.kind == dispatch::LevelKind::Grad || level.kind == dispatch::LevelKind::Jvp;
+  TAEDA_CHECK(level.kind != dispatch::LevelKind::Vmap || target || !source,
+              "Batch norm got a batched tensor as input while the running_mean or running_var, "
+              "which will be updated in place, were not batched.\nIf you are using a module and do "
+              "not need eval mode, please set `track_running_stats` to be False; "
+              "func.replace_all_batch_norm_modules_ does so for all of a model");
   if (!is_differentiating && (target || source)) {
     Tensor(running).copy_(moved);
     return;

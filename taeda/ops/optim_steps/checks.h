@@ -27,8 +27,14 @@ inline void check_adam(TensorList params, TensorList grads, TensorList exp_avgs,
                amsgrad ? max_exp_avg_sqs : TensorList());
 }
 
-inline void check_sgd(TensorList params, TensorList grads, TensorList buffers) {
+inline void check_sgd(TensorList params, TensorList grads, TensorList buffers, double momentum) {
   check_lists(params, grads);
+  if (momentum == 0)
+    TAEDA_CHECK(buffers.empty(),
+                "Expected momentum_buffer_list.empty() to be true, but got false.");
+  else
+    TAEDA_CHECK(buffers.size() == params.size(),
+                "Expected momentum_buffer_list.size() == n_tensors to be true, but got false.");
   if (!buffers.empty()) check_lists(params, buffers);
   check_dtypes("fused_sgd_kernel", params, grads, buffers);
 }

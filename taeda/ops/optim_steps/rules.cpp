@@ -113,7 +113,7 @@ void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_l
                  double weight_decay, double momentum, double lr, double dampening, bool nesterov,
                  bool maximize, bool is_first_step, const Tensor& grad_scale,
                  const Tensor& found_inf) {
-  check_sgd(self, grads, momentum_buffer_list);
+  check_sgd(self, grads, momentum_buffer_list, momentum);
   if (is_skipped(found_inf)) return;
   for (size_t i = 0; i < self.size(); ++i) {
     Widened p(self[i]);

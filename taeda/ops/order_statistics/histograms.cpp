@@ -181,5 +181,27 @@ OutSpec _histogramdd_from_bin_tensors_spec(const Tensor& self, TensorList bins,
   return OutSpec(SymIntList(sizes), self.dtype(), self.device());
 }
 
+std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntList bins,
+                                                    std::optional<Span<double>> range,
+                                                    const Tensor& weight, bool density) {
+  std::vector<Tensor> edges = taeda::_histogramdd_bin_edges(self, bins, range, weight, density);
+  return {taeda::_histogramdd_from_bin_cts(self, bins, range, weight, density), std::move(edges)};
+}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd_int_bins(const Tensor& self, int64_t bins,
+                                                             std::optional<Span<double>> range,
+                                                             const Tensor& weight, bool density) {
+  check_points(self);
+  const std::vector<int64_t> each(self.size(-1), bins);
+  return taeda::histogramdd(self, each, range, weight, density);
+}
+std::tuple<Tensor, std::vector<Tensor>> histogramdd_TensorList_bins(const Tensor& self,
+                                                                    TensorList bins,
+                                                                    std::optional<Span<double>>,
+                                                                    const Tensor& weight,
+                                                                    bool density) {
+  return {taeda::_histogramdd_from_bin_tensors(self, bins, weight, density),
+          std::vector<Tensor>(bins.begin(), bins.end())};
+}
+
 }  // namespace impl
 }  // namespace taeda

@@ -206,6 +206,8 @@ Tensor _pad_circular(const Tensor& self, SymIntList pad) {
     // What is left of the tensor continues around it.
     const SymInt cut = sym_max(none, -before), size = out.sym_size(d);
     const SymInt kept = size - cut - sym_max(none, -after);
+    TAEDA_CHECK(before <= kept && after <= kept,
+                "Padding value causes wrapping around more than once.");
     const Tensor middle = out.narrow(d, cut, kept);
     std::vector<Tensor> parts;
     if (before > none) parts.push_back(middle.narrow(d, kept - before, before));

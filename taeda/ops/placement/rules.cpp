@@ -297,5 +297,26 @@ Tensor sum_to_size(const Tensor& self, SymIntList size) {
   return size.empty() ? self.sum() : gradients::sum_to(self, size);
 }
 
+Tensor flatten_dense_tensors(TensorList tensors) {
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) parts.push_back(t.contiguous().view({-1}));
+  return parts.size() == 1 ? parts[0] : taeda::cat(parts);
+}
+
+std::vector<Tensor> unflatten_dense_tensors(const Tensor& flat, TensorList tensors) {
+  std::vector<Tensor> out;
+  SymInt offset(0);
+  for (const Tensor& t : tensors) {
+    const SymInt numel = t.sym_numel();
+    if (numel == SymInt(0)) {  // shares no memory with the others
+      out.push_back(flat.new_empty(t.sym_sizes()));
+      continue;
+    }
+    out.push_back(flat.narrow(0, offset, numel).view(t.sym_sizes()));
+    offset = offset + numel;
+  }
+  return out;
+}
+
 }  // namespace impl
 }  // namespace taeda

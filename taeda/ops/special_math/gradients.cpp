@@ -7,10 +7,6 @@
 
 namespace taeda::gradients {
 
-Tensor no_derivative(const char* argument) {
-  fail(ErrorKind::NotImplemented, "the derivative for '", argument, "' is not implemented.");
-}
-
 Tensor mvlgamma_backward(const Tensor& grad, const Tensor& self, int64_t p) {
   return grad * taeda::digamma(mvlgamma_arguments(self, p)).sum(IntList({-1}));
 }

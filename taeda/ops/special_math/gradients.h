@@ -7,8 +7,6 @@ namespace taeda::gradients {
 
 inline constexpr double kNormalDensityPeak = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
-// PyTorch's error for an argument without a derivative.
-[[noreturn]] TAEDA_API Tensor no_derivative(const char* argument);
 TAEDA_API Tensor mvlgamma_backward(const Tensor& grad, const Tensor& self, int64_t p);
 // Of the lower function by its second argument; the upper one has the negative.
 TAEDA_API Tensor igamma_backward(const Tensor& grad, const Tensor& self, const Tensor& other);

@@ -53,7 +53,10 @@ ConstantLR::ConstantLR(Optimizer& optimizer, double factor, unsigned total_iters
 
 std::vector<double> ConstantLR::get_lrs() {
   if (step_count_ == 0) return scaled(factor_);
-  return step_count_ == total_iters_ ? scaled(1 / factor_) : get_current_lrs();
+  if (step_count_ != total_iters_) return get_current_lrs();
+  // The rate is zero by now, and no factor brings it back.
+  TAEDA_CHECK_VALUE(factor_ != 0, "ConstantLR: the rate cannot return from a factor of 0");
+  return scaled(1 / factor_);
 }
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor,

@@ -102,6 +102,13 @@ void norms() {
   std::cout << " " << norm->clone()->parameters().size() << "\n";
 }
 
+void printed_layers() {
+  torch::nn::Sequential net(torch::nn::Conv2d(1, 2, 3), torch::nn::ReLU());
+  std::cout << net << "\n";
+  std::cout << TORCH_VERSION << " " << TORCH_VERSION_MAJOR << "." << TORCH_VERSION_MINOR << "."
+            << TORCH_VERSION_PATCH << "\n";
+}
+
 int main() {
   std::cout << std::noboolalpha;
   errors();
@@ -110,4 +117,5 @@ int main() {
   options();
   services();
   norms();
+  printed_layers();
 }

@@ -38,13 +38,15 @@ def weight_and_bias(module):
     """The two tensors that a call uses.
 
     Reading the table is many times faster than module.weight, which Python looks for on the
-    instance and the class first. Who computes a weight takes its name off the table.
+    instance and the class first: it is read where neither has a weight of its own
+    (Module.__init_subclass__), and where nobody took the names off it.
     """
-    table = module._parameters
-    try:
-        return table["weight"], table["bias"]
-    except KeyError:
-        return module.weight, module.bias
+    members = module.__dict__
+    if module._has_plain_weights and "weight" not in members and "bias" not in members:
+        table = members["_parameters"]
+        if "weight" in table and "bias" in table:
+            return table["weight"], table["bias"]
+    return module.weight, module.bias
 
 
 def fill_uniform(weight, bias):

@@ -11,6 +11,8 @@ from taeda.nn.modules.lazy import LazyModuleMixin
 from taeda.nn.modules.module import Module
 from taeda.nn.parameter import UninitializedParameter
 
+_linear = _nn.linear
+
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
@@ -46,12 +48,12 @@ class Linear(Module):
 
     def forward(self, input):
         # As weight_and_bias, without a further call: small models are many of these.
-        table = self._parameters
-        try:
-            weight, bias = table["weight"], table["bias"]
-        except KeyError:
-            weight, bias = self.weight, self.bias
-        return _nn.linear(input, weight, bias)
+        members = self.__dict__
+        if self._has_plain_weights and "weight" not in members and "bias" not in members:
+            table = members["_parameters"]
+            if "weight" in table and "bias" in table:
+                return _linear(input, table["weight"], table["bias"])
+        return _linear(input, self.weight, self.bias)
 
     def extra_repr(self):
         return (

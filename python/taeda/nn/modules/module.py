@@ -174,6 +174,15 @@ class Module(HookRegistration, Traversal, Conversion, StateDict):
         return value
 
     # ---- attributes ----
+    # Whether a weight is what the table of parameters says; see nn/modules/_weights.py.
+    _has_plain_weights = True
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = ("weight", "bias", "__getattr__", "__getattribute__")
+        above = cls.__mro__[: cls.__mro__.index(Module)]
+        cls._has_plain_weights = not any(name in c.__dict__ for c in above for name in own)
+
     def __getattr__(self, name):
         # Reached where neither the instance nor the class has the name.
         members = self.__dict__

@@ -112,7 +112,7 @@ class CyclicLR(LRScheduler):
         """Everything but the optimizer and plain functions."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
-        custom = self._scale_fn_custom
+        custom = state.pop("_scale_fn_custom")  # goes to the end, as in PyTorch
         is_object = custom is not None and not isinstance(custom, types.FunctionType)
         state["_scale_fn_custom"] = vars(custom).copy() if is_object else None
         return state

@@ -1,5 +1,10 @@
-"""Times of statements: measured in blocks, with their spread, and side by side in a table."""
+"""Times of statements: measured in blocks, with their spread, and side by side in a table.
 
+Instead of time, `Timer.collect_callgrind` counts instructions.
+"""
+
+from taeda.utils.benchmark._callgrind import CopyIfCallgrind
+from taeda.utils.benchmark._function_counts import CallgrindStats, FunctionCount, FunctionCounts
 from taeda.utils.benchmark._fuzzer import FuzzedParameter, FuzzedTensor, Fuzzer, ParameterAlias
 from taeda.utils.benchmark._measurement import (
     Measurement,
@@ -14,8 +19,12 @@ from taeda.utils.benchmark._table import Colorize, Compare
 from taeda.utils.benchmark._timer import Language, Timer, timer
 
 __all__ = [
+    "CallgrindStats",
     "Colorize",
     "Compare",
+    "CopyIfCallgrind",
+    "FunctionCount",
+    "FunctionCounts",
     "FuzzedParameter",
     "FuzzedTensor",
     "Fuzzer",

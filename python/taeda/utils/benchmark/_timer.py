@@ -6,6 +6,8 @@ import textwrap
 import timeit
 
 import taeda
+from taeda.utils.benchmark import _callgrind
+from taeda.utils.benchmark._callgrind import CopyIfCallgrind
 from taeda.utils.benchmark._cpp_statement import CppStatement
 from taeda.utils.benchmark._measurement import Measurement, TaskSpec, set_torch_threads
 
@@ -67,10 +69,11 @@ class Timer:
         if is_cpp and setup == "pass":
             setup = ""
         stmt, setup = _tidy(stmt), _tidy(setup)
+        self._globals = dict(globals or {})
         if is_cpp:
             self._timer = CppStatement(stmt, setup, global_setup, globals)
         else:
-            names = {"torch": taeda, "taeda": taeda, **(globals or {})}
+            names = {"torch": taeda, "taeda": taeda, **CopyIfCallgrind.unwrap_all(self._globals)}
             self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=names)
         self._task_spec = TaskSpec(
             stmt, setup, global_setup, label, sub_label, description, env, num_threads
@@ -131,3 +134,26 @@ class Timer:
             return len(times) > 3 and self._result(number, times).meets_confidence(threshold)
 
         return self._measure(min_run_time, max_run_time, is_enough, callback)
+
+    def collect_callgrind(
+        self, number=100, *, repeats=None, collect_baseline=True, retain_out_file=False
+    ):
+        """The instructions of `number` runs, counted by valgrind; a tuple where `repeats` is given.
+
+        The statement runs in another process. Globals are copied there and must be wrapped in
+        `CopyIfCallgrind`. The baseline is as many empty statements.
+        """
+        if repeats is not None and repeats < 1:
+            raise ValueError("If specified, `repeats` must be >= 1")
+        if isinstance(self._timer, CppStatement):
+            raise NotImplementedError("instructions of statements of C++ are not counted")
+        self._timeit(1)  # an error is better seen here
+        found = _callgrind.collect(
+            self._task_spec,
+            self._globals,
+            number=number,
+            repeats=repeats or 1,
+            collect_baseline=collect_baseline,
+            retain_out_file=retain_out_file,
+        )
+        return found[0] if repeats is None else found

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import threading
 import warnings
 
 from taeda import accelerator
@@ -15,6 +16,8 @@ __all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter"]
 
 class _BaseDataLoaderIter:
     def __init__(self, loader):
+        # Threads that share an iterator get each batch once.
+        self._lock = threading.RLock()
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._auto_collation = loader._auto_collation
@@ -84,6 +87,15 @@ class _BaseDataLoaderIter:
                     self._resumed.check_reached(count)
         self._progress.num_yielded = self._resumed.num_yielded
 
+    @property
+    def _num_yielded(self):
+        """How many batches of the epoch were handed out."""
+        return self._progress.num_yielded
+
+    @_num_yielded.setter
+    def _num_yielded(self, count):
+        self._progress.num_yielded = count
+
     def _next_index(self):
         return next(self._sampler_iter)
 
@@ -97,11 +109,12 @@ class _BaseDataLoaderIter:
             self._warn_of_nothing_left()
             self._progress.has_ended = True
             raise
-        self._progress.num_yielded += 1
+        with self._lock:
+            self._num_yielded += 1
         if (
             self._dataset_kind == _DatasetKind.Iterable
             and self._IterableDataset_len_called is not None
-            and self._progress.num_yielded > self._IterableDataset_len_called
+            and self._num_yielded > self._IterableDataset_len_called
         ):
             self._warn_of_length()
         return pin_memory(data) if self._pin_memory else data
@@ -124,7 +137,7 @@ class _BaseDataLoaderIter:
         text = (
             f"Length of IterableDataset {self._dataset} was reported to be "
             f"{self._IterableDataset_len_called}(when accessing len(dataloader)), but "
-            f"{self._progress.num_yielded} samples have been fetched. "
+            f"{self._num_yielded} samples have been fetched. "
         )
         if self._num_workers > 0:
             text += (
@@ -163,4 +176,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         self._skip_batches()
 
     def _next_data(self):
-        return self._dataset_fetcher.fetch(self._next_index())
+        with self._lock:
+            index = self._next_index()
+            if self._dataset_kind == _DatasetKind.Iterable:
+                return self._dataset_fetcher.fetch(index)
+        return self._dataset_fetcher.fetch(index)  # several threads may load at once

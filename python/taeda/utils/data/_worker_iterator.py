@@ -136,9 +136,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _reset(self, loader):
         """A new epoch of workers that stay; what the last one left under way is thrown away."""
-        self._start_epoch(loader)
-        self._epoch += 1
-        self._fill()
+        with self._lock:
+            self._start_epoch(loader)
+            self._epoch += 1
+            self._fill()
 
     def _fill(self):
         resumed, progress = self._resumed, self._progress
@@ -191,6 +192,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return None
 
     def _next_data(self):
+        with self._lock:
+            return self._next_arrived()
+
+    def _next_arrived(self):
         if self._failure is not None:
             raise self._failure
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
@@ -341,3 +346,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __del__(self):
         if not sys.is_finalizing():
             self._shutdown_workers()
+
+
+_MultiProcessingDataLoaderIter.__module__ = _BaseDataLoaderIter.__module__  # where PyTorch has it

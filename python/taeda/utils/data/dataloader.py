@@ -7,6 +7,7 @@ import os
 import warnings
 from typing import Generic, TypeVar
 
+from taeda._own_names import adopt_private_classes
 from taeda.utils.data._iterators import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
 from taeda.utils.data._resuming import BEGINNING, ResumedState
 from taeda.utils.data._utils.collate import default_collate, default_convert
@@ -254,3 +255,15 @@ class DataLoader(Generic[T_co]):
             "avoid potential slowness/freeze if necessary.",
             stacklevel=3,
         )
+
+
+adopt_private_classes(globals())
+
+
+def __getattr__(name):
+    # Whoever has no workers does not load what they need.
+    if name != "_MultiProcessingDataLoaderIter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from taeda.utils.data import _worker_iterator
+
+    return _worker_iterator._MultiProcessingDataLoaderIter

@@ -45,8 +45,8 @@ Done compute_forward(const Tensors& t, const Tensor& bias) {
   const Done done = run_depthwise(t, t.y, convolution_kernels::depthwise_forward, bias);
   if (done != Done::Nothing) return done;
   if (pointwise_forward(t, bias)) return Done::Finished;
-  if (library_convolution(onednn::Pass::Forward, t, bias)) return Done::Computed;
-  return forward_product(t, bias);
+  const Done by_library = library_convolution(onednn::Pass::Forward, t, bias);
+  return by_library != Done::Nothing ? by_library : forward_product(t, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
@@ -54,7 +54,7 @@ Done compute_input(const Tensors& t, const Tensor& bias) {
   const Done done = run_depthwise(t, t.x, convolution_kernels::depthwise_input, bias);
   if (done != Done::Nothing) return done;
   if (pointwise_input(t, bias)) return Done::Finished;
-  if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias))
+  if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias) != Done::Nothing)
     return Done::Computed;
   return input_product(t, bias);
 }
@@ -68,7 +68,8 @@ void compute_weight(const Tensors& t) {
   if (pointwise_weight(t)) return;
   // The library copies both images into blocks of channels, which costs more than these products.
   if (t.geometry.is_pointwise()) return weight_product(t);
-  if (!library_convolution(onednn::Pass::WeightsGrad, t, Tensor())) weight_product(t);
+  if (library_convolution(onednn::Pass::WeightsGrad, t, Tensor()) == Done::Nothing)
+    weight_product(t);
 }
 
 // A result that is known to lie apart from the operands may share their storage.
@@ -128,8 +129,7 @@ void run_convolution(const dispatch::Stack& arguments, Tensor& out, const Produc
       argument<SymIntList>(arguments, 5), argument<bool>(arguments, 6),
       argument<SymIntList>(arguments, 7), argument<SymInt>(arguments, 8));
   geometry.check(input, weight, bias);
-  convolve(input, weight, bias, geometry,
-           {out, true, Finish(options.finish, options.are_channels_columns, out)});
+  convolve(input, weight, bias, geometry, {out, true, Finish(options, out)});
 }
 
 constexpr ProductOperator kConvolution{&ops::convolution, run_convolution, 1, false, false, true};

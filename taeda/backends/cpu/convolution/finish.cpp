@@ -14,12 +14,13 @@ constexpr int64_t kThreadElements = 32768, kBlockElements = 65536;
 
 }  // namespace
 
-Finish::Finish(const FinishBlock* block, bool are_channels_columns, const Tensor& result)
-    : block(block),
-      are_channels_columns(are_channels_columns),
+Finish::Finish(const ProductOptions& options, const Tensor& result)
+    : block(options.finish),
+      are_channels_columns(options.are_channels_columns),
       images(result.sizes()[0]),
       channels(result.sizes()[1]),
-      places(1) {
+      places(1),
+      post_ops(options.post_ops) {
   for (int64_t d = 2; d < result.dim(); ++d) places *= result.sizes()[d];
 }
 

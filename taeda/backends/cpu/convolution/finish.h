@@ -12,9 +12,10 @@ struct Finish {
   const FinishBlock* block = nullptr;  // null for no work
   bool are_channels_columns = false;
   int64_t images = 0, channels = 0, places = 0;  // of the result
+  const PostOps* post_ops = nullptr;             // the same work for a library
 
   Finish() = default;
-  Finish(const FinishBlock* block, bool are_channels_columns, const Tensor& result);
+  Finish(const ProductOptions& options, const Tensor& result);
 
   // Channels [channel, channel + count) at `run` places from `place` on, counted through images.
   void operator()(int64_t channel, int64_t count, int64_t place, int64_t run) const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "taeda/backends/cpu/gemm/onednn_post_ops.h"
 #include "taeda/base/parallel.h"
 
 namespace taeda::cpu::convolution_kernels {
@@ -59,6 +60,7 @@ struct Key {
   DataType type;
   int spatial, threads;
   bool has_bias;
+  onednn::PostOpWords post_ops;
   bool operator==(const Key&) const = default;
 
   size_t hash() const {
@@ -74,6 +76,7 @@ struct Key {
     for (const Extents* e : {&geometry.in, &geometry.kernel, &geometry.stride, &geometry.padding,
                              &geometry.dilation, &geometry.out})
       for (int64_t x : *e) mix(x);
+    for (int64_t x : post_ops) mix(x);
     return h >> 32;
   }
 };
@@ -176,7 +179,9 @@ class Argument {
 
 class Convolution {
  public:
-  explicit Convolution(const Key& key) : key_(key) {
+  // `shape`: of y.
+  Convolution(const Key& key, const PostOps& post_ops, IntList shape)
+      : key_(key), attributes_(post_ops, shape) {
     const onednn::Library& dnn = onednn::library();
     const Geometry& g = key.geometry;
     const Shape x = image_shape(g, key.spatial, g.groups * g.in_channels, g.in);
@@ -213,23 +218,24 @@ class Convolution {
 
   const Key& key() const { return key_; }
 
-  bool run(const Tensors& t, const Tensor& bias) {
+  bool run(const Tensors& t, const Tensor& bias, const PostOps& post_ops) {
     if (!is_ready_) return false;
     const onednn::Library& dnn = onednn::library();
     if (!x_.set(t.x.data()) || !weight_.set(t.weight.data()) || !y_.set(t.y.data())) return false;
     if (bias_ && dnn.memory_set_data_handle(bias_, bias.data()) != onednn::kSuccess) return false;
     const Pass pass = key_.pass;
-    const onednn::Bound args[] = {
+    SmallVector<onednn::Bound, 12> args = {
         {pass == Pass::SourceGrad ? onednn::kSourceGrad : onednn::kSource, x_.memory()},
         {pass == Pass::WeightsGrad ? onednn::kWeightsGrad : onednn::kWeights, weight_.memory()},
-        {pass == Pass::Forward ? onednn::kDestination : onednn::kDestinationGrad, y_.memory()},
-        {onednn::kBias, bias_}};
+        {pass == Pass::Forward ? onednn::kDestination : onednn::kDestinationGrad, y_.memory()}};
+    if (bias_) args.push_back({onednn::kBias, bias_});
+    if (!attributes_.bind(post_ops, args)) return false;
     Argument& result = pass == Pass::Forward ? y_ : pass == Pass::SourceGrad ? x_ : weight_;
     bool is_done = true;
     for (Argument* a : {&x_, &weight_, &y_})
       if (a != &result) is_done = is_done && a->copy(stream_);
-    is_done = is_done &&
-              dnn.primitive_execute(primitive_, stream_, bias_ ? 4 : 3, args) == onednn::kSuccess;
+    is_done = is_done && dnn.primitive_execute(primitive_, stream_, static_cast<int>(args.size()),
+                                               args.data()) == onednn::kSuccess;
     is_done = is_done && result.copy(stream_) && dnn.stream_wait(stream_) == onednn::kSuccess;
     for (Argument* a : {&x_, &weight_, &y_}) a->release();
     return is_done;
@@ -237,7 +243,7 @@ class Convolution {
 
  private:
   // Channels that lie innermost stay there; else the library chooses.
-  Handle make_desc(const Shape& x, const Shape& weight, const Shape& y, const Shape& bias) const {
+  Handle make_desc(const Shape& x, const Shape& weight, const Shape& y, const Shape& bias) {
     const bool is_fixed = key_.geometry.is_channels_last;
     const auto strides = [&](const Shape& s) { return is_fixed ? s.strides.data() : nullptr; };
     const ArrayDesc x_desc(key_.type, x.ndim, x.sizes.data(), strides(x));
@@ -247,10 +253,11 @@ class Convolution {
     int64_t dilations[kSpatial];
     for (int d = 0; d < kSpatial; ++d) dilations[d] = key_.geometry.dilation[d] - 1;
     const int first = kSpatial - key_.spatial;
-    return onednn::make_convolution(
-        key_.pass, {x_desc, weight_desc, key_.has_bias ? &bias_desc : nullptr, y_desc,
-                    key_.geometry.stride.data() + first, dilations + first,
-                    key_.geometry.padding.data() + first});
+    return onednn::make_convolution(key_.pass,
+                                    {x_desc, weight_desc, key_.has_bias ? &bias_desc : nullptr,
+                                     y_desc, key_.geometry.stride.data() + first, dilations + first,
+                                     key_.geometry.padding.data() + first},
+                                    attributes_.get() ? &attributes_ : nullptr);
   }
   bool make_bias(const Shape& shape) {
     const onednn::Library& dnn = onednn::library();
@@ -259,32 +266,52 @@ class Convolution {
   }
 
   Key key_;
+  onednn::PostOpAttributes attributes_;
   bool is_ready_ = false;
   Handle stream_ = nullptr, primitive_ = nullptr, bias_ = nullptr;
   Argument x_, weight_, y_;
 };
 
 // Each thread keeps the primitives of the shapes it met, the latest of each slot.
-Convolution& kept_convolution(const Key& key) {
+Convolution& kept_convolution(const Key& key, const PostOps& post_ops, IntList shape) {
   using Kept = std::array<std::unique_ptr<Convolution>, 256>;
   thread_local const std::unique_ptr<Kept> kept = std::make_unique<Kept>();
   std::unique_ptr<Convolution>& slot = (*kept)[key.hash() % kept->size()];
-  if (!slot || !(slot->key() == key)) slot = std::make_unique<Convolution>(key);
+  if (!slot || !(slot->key() == key)) slot = std::make_unique<Convolution>(key, post_ops, shape);
   return *slot;
+}
+
+// Operands of an element per channel. Others, such as a residual, oneDNN 2.6 reads at wrong places
+// where channels lie innermost, in the convolutions that it has for aarch64.
+bool are_per_channel(const PostOps& post_ops) {
+  for (const PostOp& op : post_ops)
+    for (size_t d = 0; d < op.strides.size(); ++d)
+      if (d != 1 && op.strides[d] != 0) return false;
+  return true;
 }
 
 }  // namespace
 
-bool library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
-  if (!is_gainful(t.x.dtype(), t.geometry) || !onednn::is_usable()) return false;
+Done library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
+  if (!is_gainful(t.x.dtype(), t.geometry) || !onednn::is_usable()) return Done::Nothing;
   const onednn::Library& dnn = onednn::library();
   const int threads = in_parallel_region() ? 1 : num_threads(), before = dnn.get_threads();
   dnn.set_threads(threads);
-  const bool is_done = kept_convolution({t.geometry, pass, data_type(t.x.dtype()),
-                                         static_cast<int>(t.x.dim() - 2), threads, bias.defined()})
-                           .run(t, bias);
+  const auto run = [&](const PostOps& post_ops) {
+    const Key key{
+        t.geometry, pass,           data_type(t.x.dtype()),    static_cast<int>(t.x.dim() - 2),
+        threads,    bias.defined(), onednn::words_of(post_ops)};
+    return kept_convolution(key, post_ops, t.y.sizes()).run(t, bias, post_ops);
+  };
+  const PostOps* post_ops = pass == Pass::Forward ? t.finish.post_ops : nullptr;
+  Done done = Done::Nothing;
+  if (post_ops && are_per_channel(*post_ops) && onednn::keeps_special_values(*post_ops) &&
+      run(*post_ops))
+    done = Done::Finished;
+  else if (run({}))
+    done = Done::Computed;
   dnn.set_threads(before);
-  return is_done;
+  return done;
 }
 
 }  // namespace taeda::cpu::convolution_kernels

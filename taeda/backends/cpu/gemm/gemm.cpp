@@ -85,7 +85,8 @@ bool unpacked_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>&
   }
 }
 
-// Products that finish no block before all are final; false, having done nothing, for others.
+// Products that finish no block before all are final, without those of a library; false, having
+// done nothing, for others.
 template <class T>
 bool whole_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p) {
   if (p.k <= 0 || p.alpha == gemm_kernels::AccOf<T>(0)) {
@@ -93,8 +94,7 @@ bool whole_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>& p)
     return true;
   }
   if ((p.m == 1 || p.n == 1) && gemm_kernels::matvec_product(kernels, p)) return true;
-  return unpacked_product(kernels, p) || gemm_kernels::thin_product(kernels, p) ||
-         gemm_kernels::library_product(p);
+  return unpacked_product(kernels, p) || gemm_kernels::thin_product(kernels, p);
 }
 
 // Elements of C that are worth a thread, where all are final.
@@ -118,6 +118,9 @@ void run(const gemm_kernels::Product<T>& p) {
   const Kernels<T>& kernels = gemm_kernels::kernels().get<T>();
   if (p.fill_a.block || p.fill_b.block) return gemm_kernels::packed_product(kernels, p);
   if (whole_product(kernels, p)) return finish_all(p);
+  const gemm_kernels::LibraryWork done = gemm_kernels::library_product(p);
+  if (done == gemm_kernels::LibraryWork::Finished) return;
+  if (done == gemm_kernels::LibraryWork::Computed) return finish_all(p);
   if (!p.bias && (p.n <= gemm_kernels::kThinRows || (p.c.col_stride != 1 && p.c.row_stride == 1))) {
     const gemm_kernels::Product<T> flipped = transposed(p);
     if (gemm_kernels::thin_product(kernels, flipped)) return finish_all(p);
@@ -144,7 +147,8 @@ gemm_kernels::Product<ComputedAs<T>> product_of(int64_t m, int64_t n, int64_t k,
           {options.finish},
           {options.packed, k, n},
           {options.fill_a},
-          {options.fill_b}};
+          {options.fill_b},
+          options.post_ops};
 }
 
 // Whether a product whose operands may lie in any way packs them.
@@ -178,7 +182,8 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, ScalarOf<T> al
                   Matrix<const T> a, int64_t a_batch_stride, Matrix<const T> b,
                   int64_t b_batch_stride, ScalarOf<T> beta, Matrix<T> c, int64_t c_batch_stride,
                   const ProductOptions& options) {
-  const auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr, options);
+  auto all = product_of<T>(m, n, k, alpha, a, b, beta, c, nullptr, options);
+  all.post_ops = nullptr;
   if (batch <= 0 || m <= 0 || n <= 0) return;
   if (b_batch_stride == 0 && a_batch_stride == m * a.row_stride &&
       c_batch_stride == m * c.row_stride) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "taeda/backends/cpu/gemm/post_ops.h"
 #include "taeda/base/complex.h"
 #include "taeda/base/export.h"
 #include "taeda/base/function_ref.h"
@@ -59,6 +60,9 @@ struct ProductOptions {
   // Of a convolution's blocks: rows are places of all images and columns channels. Else rows are
   // channels of all images, and columns the places of one.
   bool are_channels_columns = false;
+  // The work of `finish` for a library that computes the product, which then calls no `finish`:
+  // Note [Post-ops]. For one product of matrices, or a convolution.
+  const PostOps* post_ops = nullptr;
 };
 
 // Whether a product of these sizes, into a C of dense rows, reads its operands by packing them.

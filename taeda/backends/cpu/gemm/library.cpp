@@ -6,7 +6,7 @@
 #include <limits>
 #include <memory>
 
-#include "taeda/backends/cpu/gemm/onednn.h"
+#include "taeda/backends/cpu/gemm/onednn_post_ops.h"
 #include "taeda/base/parallel.h"
 
 namespace taeda::cpu::gemm_kernels {
@@ -60,12 +60,14 @@ struct Key {
   DataType type;
   int threads;
   bool has_bias;
+  onednn::PostOpWords post_ops;
   bool operator==(const Key&) const = default;
 
   size_t hash() const {
     size_t h = (static_cast<size_t>(threads) * 4 + type) * 2 + has_bias;
     for (int64_t x : {m, n, k, a_row, a_col, b_row, b_col, c_row})
       h = (h ^ static_cast<size_t>(x)) * 0x9e3779b97f4a7c15u;
+    for (int64_t x : post_ops) h = (h ^ static_cast<size_t>(x)) * 0x9e3779b97f4a7c15u;
     return h >> 32;
   }
 };
@@ -73,13 +75,15 @@ struct Key {
 // A matmul primitive with the memory objects of its arguments, whose pointers each call sets.
 class Matmul {
  public:
-  explicit Matmul(const Key& key) : key_(key) {
+  Matmul(const Key& key, const PostOps& post_ops)
+      : key_(key), attributes_(post_ops, {key.m, key.n}) {
     const onednn::Library& dnn = onednn::library();
     const MatrixDesc a(key.type, key.m, key.k, key.a_row, key.a_col);
     const MatrixDesc b(key.type, key.k, key.n, key.b_row, key.b_col);
     const MatrixDesc c(key.type, key.m, key.n, key.c_row, 1);
     const MatrixDesc bias(key.type, 1, key.n, key.n, 1);
-    primitive_ = onednn::make_matmul(a, b, key.has_bias ? &bias : nullptr, c);
+    primitive_ = onednn::make_matmul(a, b, key.has_bias ? &bias : nullptr, c,
+                                     post_ops.empty() ? nullptr : &attributes_);
     const auto make = [&](Handle& memory, const MatrixDesc& desc) {
       return dnn.memory_create(&memory, desc.get(), dnn.engine, nullptr) == onednn::kSuccess;
     };
@@ -99,7 +103,7 @@ class Matmul {
   const Key& key() const { return key_; }
 
   template <class T>
-  bool run(const Product<T>& p) {
+  bool run(const Product<T>& p, const PostOps& post_ops) {
     if (!is_ready_) return false;
     const onednn::Library& dnn = onednn::library();
     const auto set = [&](Handle memory, const T* data) {
@@ -107,28 +111,30 @@ class Matmul {
     };
     if (!set(a_, p.a.data) || !set(b_, p.b.data) || !set(c_, p.c.data)) return false;
     if (bias_ && !set(bias_, p.bias)) return false;
-    const onednn::Bound args[] = {{onednn::kSource, a_},
-                                  {onednn::kWeights, b_},
-                                  {onednn::kDestination, c_},
-                                  {onednn::kBias, bias_}};
-    return dnn.primitive_execute(primitive_, stream_, bias_ ? 4 : 3, args) == onednn::kSuccess &&
+    SmallVector<onednn::Bound, 12> args = {
+        {onednn::kSource, a_}, {onednn::kWeights, b_}, {onednn::kDestination, c_}};
+    if (bias_) args.push_back({onednn::kBias, bias_});
+    if (!attributes_.bind(post_ops, args)) return false;
+    return dnn.primitive_execute(primitive_, stream_, static_cast<int>(args.size()), args.data()) ==
+               onednn::kSuccess &&
            dnn.stream_wait(stream_) == onednn::kSuccess;
   }
 
  private:
   Key key_;
+  onednn::PostOpAttributes attributes_;
   bool is_ready_ = false;
   Handle stream_ = nullptr, primitive_ = nullptr;
   Handle a_ = nullptr, b_ = nullptr, c_ = nullptr, bias_ = nullptr;
 };
 
 // Each thread keeps the primitives of the shapes it met, the latest of each slot.
-Matmul& kept_matmul(const Key& key) {
+Matmul& kept_matmul(const Key& key, const PostOps& post_ops) {
   using Kept = std::array<std::unique_ptr<Matmul>, 128>;
   // Behind a pointer: the library's thread-local memory is static and must stay small.
   thread_local const std::unique_ptr<Kept> kept = std::make_unique<Kept>();
   std::unique_ptr<Matmul>& slot = (*kept)[key.hash() % kept->size()];
-  if (!slot || !(slot->key() == key)) slot = std::make_unique<Matmul>(key);
+  if (!slot || !(slot->key() == key)) slot = std::make_unique<Matmul>(key, post_ops);
   return *slot;
 }
 
@@ -141,21 +147,37 @@ bool is_plain(Matrix<const T> m, int64_t rows, int64_t cols) {
 }  // namespace
 
 template <class T>
-bool library_product(const Product<T>& p) {
-  if (!is_gainful<T>(p.m, p.n, p.k)) return false;
+LibraryWork library_product(const Product<T>& p) {
+  if (!is_gainful<T>(p.m, p.n, p.k)) return LibraryWork::Nothing;
   if (p.alpha != 1 || p.beta != 0 || p.c.col_stride != 1 || p.c.row_stride < p.n ||
       !is_plain(p.a, p.m, p.k) || !is_plain(p.b, p.k, p.n))
-    return false;
-  if (!onednn::is_usable()) return false;
+    return LibraryWork::Nothing;
+  if (!onednn::is_usable()) return LibraryWork::Nothing;
   const onednn::Library& dnn = onednn::library();
   const int threads = in_parallel_region() ? 1 : num_threads(), before = dnn.get_threads();
   dnn.set_threads(threads);
-  Matmul& matmul =
-      kept_matmul({p.m, p.n, p.k, p.a.row_stride, p.a.col_stride, p.b.row_stride, p.b.col_stride,
-                   p.c.row_stride, kDataType<T>, threads, p.bias != nullptr});
-  const bool is_done = matmul.run(p);
+  const auto run = [&](const PostOps& post_ops) {
+    const Key key{p.m,
+                  p.n,
+                  p.k,
+                  p.a.row_stride,
+                  p.a.col_stride,
+                  p.b.row_stride,
+                  p.b.col_stride,
+                  p.c.row_stride,
+                  kDataType<T>,
+                  threads,
+                  p.bias != nullptr,
+                  onednn::words_of(post_ops)};
+    return kept_matmul(key, post_ops).run(p, post_ops);
+  };
+  LibraryWork done = LibraryWork::Nothing;
+  if (p.post_ops && onednn::keeps_special_values(*p.post_ops) && run(*p.post_ops))
+    done = LibraryWork::Finished;
+  else if (run({}))
+    done = LibraryWork::Computed;
   dnn.set_threads(before);
-  return is_done;
+  return done;
 }
 
 template <class T>
@@ -163,8 +185,8 @@ bool library_is_gainful(int64_t m, int64_t n, int64_t k) {
   return is_gainful<T>(m, n, k) && onednn::is_usable();
 }
 
-#define TAEDA_LIBRARY_INSTANTIATE(T)                \
-  template bool library_product(const Product<T>&); \
+#define TAEDA_LIBRARY_INSTANTIATE(T)                       \
+  template LibraryWork library_product(const Product<T>&); \
   template bool library_is_gainful<T>(int64_t, int64_t, int64_t);
 TAEDA_LIBRARY_INSTANTIATE(float)
 TAEDA_LIBRARY_INSTANTIATE(Half)

@@ -14,10 +14,12 @@ constexpr bool kHasLibrary =
 
 // Computes the product with oneDNN where that is known to be faster (library.cpp has the list), or
 // wherever it can where TAEDA_ONEDNN=/path/to/libdnnl.so names a library; TAEDA_ONEDNN=0 refuses
-// it. The library is opened by the first product that wants it. Returns false, having done nothing,
-// for every other product, without the library, and in a forked child, where its threads are gone.
+// it. The library is opened by the first product that wants it. Does nothing for every other
+// product, without the library, and in a forked child, where its threads are gone. Finished: with
+// the product's post-ops, in place of its work on blocks (Note [Post-ops]).
+enum class LibraryWork : uint8_t { Nothing, Computed, Finished };
 template <class T>
-bool library_product(const Product<T>& product);
+LibraryWork library_product(const Product<T>& product);
 
 // Whether that may be so for a product of these sizes.
 template <class T>
@@ -30,8 +32,8 @@ bool library_is_gainful(int64_t, int64_t, int64_t) {
 }
 template <class T>
   requires(!kHasLibrary<T>)
-bool library_product(const Product<T>&) {
-  return false;
+LibraryWork library_product(const Product<T>&) {
+  return LibraryWork::Nothing;
 }
 
 }  // namespace taeda::cpu::gemm_kernels

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "taeda/backends/cpu/gemm/onednn_post_ops.h"
 #include "taeda/base/log.h"
 #include "taeda/base/str.h"
 
@@ -29,6 +30,10 @@ bool Library::find_functions(void* handle) {
     TAEDA_ONEDNN_3_FUNCTIONS(TAEDA_FIND)
   }
 #undef TAEDA_FIND
+  if (major == 2)
+    find(append_eltwise_2, "dnnl_post_ops_append_eltwise");
+  else
+    find(append_eltwise_3, "dnnl_post_ops_append_eltwise");
   find(primitive_desc_query_md, "dnnl_primitive_desc_query_md");
   find(memory_desc_get_size, "dnnl_memory_desc_get_size");
   find(set_threads, "omp_set_num_threads");
@@ -111,21 +116,42 @@ MatrixDesc::MatrixDesc(DataType type, int64_t rows, int64_t cols, int64_t row_st
                        int64_t col_stride)
     : ArrayDesc(type, 2, Pair{rows, cols}.values, Pair{row_stride, col_stride}.values) {}
 
+namespace {
+
+// The description that `make` gives for the attributes, if it is implemented as without them.
+template <class F>
+Handle with_post_ops(PostOpAttributes& post_ops, F&& make) {
+  const Library& dnn = library();
+  const Handle plain = make(nullptr), made = make(post_ops.get());
+  const bool is_good = are_implemented_alike(plain, made) && post_ops.find_arguments(made);
+  if (plain) dnn.primitive_desc_destroy(plain);
+  if (is_good) return made;
+  if (made) dnn.primitive_desc_destroy(made);
+  return nullptr;
+}
+
+}  // namespace
+
 Handle make_matmul(const MatrixDesc& source, const MatrixDesc& weights, const MatrixDesc* bias,
-                   const MatrixDesc& destination) {
+                   const MatrixDesc& destination, PostOpAttributes* post_ops) {
   const Library& dnn = library();
   const void* row = bias ? bias->get() : nullptr;
-  Handle desc = nullptr, primitive = nullptr;
-  if (dnn.major == 3) {
-    dnn.matmul_primitive_desc_create(&desc, dnn.engine, source.get(), weights.get(), row,
-                                     destination.get(), nullptr);
-  } else {
-    alignas(8) char matmul[8192];  // a structure of 2,800 bytes
-    if (dnn.matmul_desc_init(matmul, source.get(), weights.get(), row, destination.get()) ==
-        kSuccess)
-      dnn.primitive_desc_create(&desc, matmul, nullptr, dnn.engine, nullptr);
-  }
+  const auto make_desc = [&](Handle attributes) {
+    Handle desc = nullptr;
+    if (dnn.major == 3) {
+      dnn.matmul_primitive_desc_create(&desc, dnn.engine, source.get(), weights.get(), row,
+                                       destination.get(), attributes);
+    } else {
+      alignas(8) char matmul[8192];  // a structure of 2,800 bytes
+      if (dnn.matmul_desc_init(matmul, source.get(), weights.get(), row, destination.get()) ==
+          kSuccess)
+        dnn.primitive_desc_create(&desc, matmul, attributes, dnn.engine, nullptr);
+    }
+    return desc;
+  };
+  const Handle desc = post_ops ? with_post_ops(*post_ops, make_desc) : make_desc(nullptr);
   if (!desc) return nullptr;
+  Handle primitive = nullptr;
   if (dnn.primitive_create(&primitive, desc) != kSuccess) primitive = nullptr;
   dnn.primitive_desc_destroy(desc);
   return primitive;
@@ -134,7 +160,7 @@ Handle make_matmul(const MatrixDesc& source, const MatrixDesc& weights, const Ma
 namespace {
 
 // Gradients ask for the description of the forward pass beside their own.
-Handle convolution_desc_2(Pass pass, const ConvolutionDescs& d, Handle forward) {
+Handle convolution_desc_2(Pass pass, const ConvolutionDescs& d, Handle forward, Handle attributes) {
   const Library& dnn = library();
   alignas(8) char desc[8192];  // a structure of some 3,500 bytes
   const void* bias = d.bias ? d.bias->get() : nullptr;
@@ -152,18 +178,18 @@ Handle convolution_desc_2(Pass pass, const ConvolutionDescs& d, Handle forward) 
         desc, kDirect, d.source.get(), d.weights.get(), nullptr, d.destination.get(), d.strides,
         d.dilations, d.padding, d.padding);
   Handle made = nullptr;
-  if (status == kSuccess) dnn.primitive_desc_create(&made, desc, nullptr, dnn.engine, forward);
+  if (status == kSuccess) dnn.primitive_desc_create(&made, desc, attributes, dnn.engine, forward);
   return made;
 }
 
-Handle convolution_desc_3(Pass pass, const ConvolutionDescs& d, Handle forward) {
+Handle convolution_desc_3(Pass pass, const ConvolutionDescs& d, Handle forward, Handle attributes) {
   const Library& dnn = library();
   const void* bias = d.bias ? d.bias->get() : nullptr;
   Handle made = nullptr;
   if (pass == Pass::Forward)
     dnn.convolution_forward_primitive_desc_create(
         &made, dnn.engine, kForwardTraining, kDirect, d.source.get(), d.weights.get(), bias,
-        d.destination.get(), d.strides, d.dilations, d.padding, d.padding, nullptr);
+        d.destination.get(), d.strides, d.dilations, d.padding, d.padding, attributes);
   else if (pass == Pass::SourceGrad)
     dnn.convolution_backward_data_primitive_desc_create(
         &made, dnn.engine, kDirect, d.source.get(), d.weights.get(), d.destination.get(), d.strides,
@@ -177,12 +203,15 @@ Handle convolution_desc_3(Pass pass, const ConvolutionDescs& d, Handle forward) 
 
 }  // namespace
 
-Handle make_convolution(Pass pass, const ConvolutionDescs& descs) {
+Handle make_convolution(Pass pass, const ConvolutionDescs& descs, PostOpAttributes* post_ops) {
   const Library& dnn = library();
   const auto make = dnn.major == 3 ? &convolution_desc_3 : &convolution_desc_2;
-  const Handle forward = make(Pass::Forward, descs, nullptr);
+  const auto make_forward = [&](Handle attributes) {
+    return make(Pass::Forward, descs, nullptr, attributes);
+  };
+  const Handle forward = post_ops ? with_post_ops(*post_ops, make_forward) : make_forward(nullptr);
   if (pass == Pass::Forward || !forward) return forward;
-  const Handle made = make(pass, descs, forward);
+  const Handle made = make(pass, descs, forward, nullptr);
   dnn.primitive_desc_destroy(forward);
   return made;
 }

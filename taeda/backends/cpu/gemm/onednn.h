@@ -55,6 +55,13 @@ struct Version {
   X(reorder_primitive_desc_create, Handle*, const void* from, Handle engine, const void* to, \
     Handle to_engine, Handle attr)                                                           \
   X(memory_desc_equal, const void*, const void*)                                             \
+  X(primitive_desc_query, Handle, int what, int index, void* result)                         \
+  X(primitive_attr_create, Handle*)                                                          \
+  X(primitive_attr_destroy, Handle)                                                          \
+  X(primitive_attr_set_post_ops, Handle, Handle list)                                        \
+  X(post_ops_create, Handle*)                                                                \
+  X(post_ops_destroy, Handle)                                                                \
+  X(post_ops_append_binary, Handle, int algorithm, const void* desc)                         \
   X(primitive_execute, Handle, Handle stream, int count, const Bound*)
 #define TAEDA_ONEDNN_2_FUNCTIONS(X)                                                              \
   X(memory_desc_init_by_strides, void*, int ndim, const int64_t*, int data_type, const int64_t*) \
@@ -99,6 +106,9 @@ struct Library {
   TAEDA_ONEDNN_2_FUNCTIONS(TAEDA_MEMBER)
   TAEDA_ONEDNN_3_FUNCTIONS(TAEDA_MEMBER)
 #undef TAEDA_MEMBER
+  // One name, with other arguments in each major.
+  int (*append_eltwise_2)(Handle, float scale, int algorithm, float alpha, float beta) = nullptr;
+  int (*append_eltwise_3)(Handle, int algorithm, float alpha, float beta) = nullptr;
   const void* (*primitive_desc_query_md)(Handle, int what, int index) = nullptr;
   size_t (*memory_desc_get_size)(const void*) = nullptr;
   void (*set_threads)(int) = nullptr;  // of the OpenMP runtime that the library runs on
@@ -155,13 +165,16 @@ struct ConvolutionDescs {
   const int64_t *strides, *dilations, *padding;  // per spatial dimension; a dilation of 0 is none
 };
 
+class PostOpAttributes;
+
 // The description of the primitive, to be destroyed by the caller; null when the library cannot
-// compute it.
-Handle make_convolution(Pass pass, const ConvolutionDescs& descs);
+// compute it, or has to take another implementation for the post-ops of a forward pass.
+Handle make_convolution(Pass pass, const ConvolutionDescs& descs,
+                        PostOpAttributes* post_ops = nullptr);
 
 // The primitive of destination = source * weights (+ bias, where given); null when the library
-// cannot compute it.
+// cannot compute it, or has to take another implementation for the post-ops.
 Handle make_matmul(const MatrixDesc& source, const MatrixDesc& weights, const MatrixDesc* bias,
-                   const MatrixDesc& destination);
+                   const MatrixDesc& destination, PostOpAttributes* post_ops = nullptr);
 
 }  // namespace taeda::cpu::onednn

@@ -46,6 +46,7 @@ struct Product {
   Finish finish;
   KeptPanels kept_b;
   Fill fill_a, fill_b;
+  const PostOps* post_ops = nullptr;  // the work of `finish`, for a library; of the whole C alone
 
   // The block of rows [i, i + rows) and columns [j, j + cols) of C.
   Product block(int64_t i, int64_t rows, int64_t j, int64_t cols) const {
@@ -61,6 +62,7 @@ struct Product {
     p.finish.row += i;
     p.finish.col += j;
     p.kept_b.col += j;
+    p.post_ops = nullptr;
     return p;
   }
 };

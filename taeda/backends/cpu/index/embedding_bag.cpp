@@ -43,10 +43,7 @@ struct Bags {
       TAEDA_CHECK(start.back() <= count, "offsets[-1] can not be greater than input's length ",
                   count, " but got offsets[-1] of ", start.back());
     }
-    if (include_last_offset)
-      start.back() = count;
-    else
-      start.push_back(count);
+    if (!include_last_offset) start.push_back(count);
     for (size_t b = 0; b + 1 < start.size(); ++b)
       TAEDA_CHECK(start[b] <= start[b + 1], "offsets must not decrease, but got ", start[b],
                   " before ", start[b + 1]);
@@ -133,7 +130,7 @@ void gather_bags(const Tensor& weight, const Bags& bags, int64_t mode, const Ten
                  const BagResults& to) {
   const int64_t width = weight.sizes()[1], count = bags.count();
   const Tensor samples = given_samples.defined() ? given_samples.contiguous() : given_samples;
-  std::vector<int64_t> sizes(static_cast<size_t>(count)), bag_of(bags.rows.size()),
+  std::vector<int64_t> sizes(static_cast<size_t>(count)), bag_of(bags.rows.size(), kNoBag),
       largest(static_cast<size_t>(mode == kMaxBag ? count * width : 0));
   visit_rows(weight.dtype(), [&](auto tag, auto wide) {
     using T = decltype(tag);
@@ -162,12 +159,12 @@ void gather_bags(const Tensor& weight, const Bags& bags, int64_t mode, const Ten
   put(to.max_indices, mode == kMaxBag ? largest : sizes);
 }
 
-// The numbers of a tensor, each of which names one of `count` things.
-std::vector<int64_t> names_in(const Tensor& t, const char* name, int64_t count) {
+// The numbers of a tensor, each of which names one of `count` things, from `least` on.
+std::vector<int64_t> names_in(const Tensor& t, const char* name, int64_t count, int64_t least = 0) {
   std::vector<int64_t> values = values_of(t);
   for (const int64_t value : values)
-    TAEDA_CHECK(value >= 0 && value < count, "embedding_bag: expected ", name, " between 0 and ",
-                count, ", got ", value);
+    TAEDA_CHECK(value >= least && value < count, "embedding_bag: expected ", name, " between ",
+                least, " and ", count, ", got ", value);
   return values;
 }
 
@@ -224,7 +221,9 @@ void scatter_sums(const Tensor& grad, const std::vector<int64_t>& rows,
       std::fill(sum.begin(), sum.end(), Acc(0));
       for (; k < last && row_of(k) == row; ++k) {
         const int64_t place = places[static_cast<size_t>(k)];
-        const T* from = row_at<T>(grad, bag_of[static_cast<size_t>(place)]);
+        const int64_t bag = bag_of[static_cast<size_t>(place)];
+        if (bag == kNoBag) continue;
+        const T* from = row_at<T>(grad, bag);
         const Acc by = static_cast<Acc>(share(place));
         for (int64_t c = 0; c < width; ++c)
           sum[static_cast<size_t>(c)] += by * static_cast<Acc>(from[c * grad.strides()[1]]);
@@ -294,7 +293,7 @@ void _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices,
   if (out.numel() == 0) return;
   const int64_t table = num_weights.expect_int();
   const std::vector<int64_t> rows = names_in(indices, "indices", table),
-                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0]),
+                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0], kNoBag),
                              sizes = values_of(bag_size);
   std::vector<int64_t> largest;
   if (mode == kMaxBag) largest = names_in(maximum_indices, "maximum_indices", table);
@@ -319,25 +318,27 @@ void _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tensor
                                                 const Tensor& offset2bag, int64_t,
                                                 int64_t padding_idx, Tensor& out) {
   const std::vector<int64_t> rows = names_in(indices, "indices", weight.sizes()[0]),
-                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0]);
+                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0], kNoBag);
   const int64_t width = weight.sizes()[1], by_grad = grad.strides()[1],
                 by_weight = weight.strides()[1];
   visit_rows(grad.dtype(), [&](auto tag, auto wide) {
     using T = decltype(tag);
     using Acc = decltype(wide);
-    parallel_for(0, static_cast<int64_t>(rows.size()), grain(width),
-                 [&](int64_t first, int64_t last) {
-                   for (int64_t i = first; i < last; ++i) {
-                     const T* a = row_at<T>(grad, bag_of[static_cast<size_t>(i)]);
-                     const T* b = row_at<T>(weight, rows[static_cast<size_t>(i)]);
-                     Acc sum = 0;
-                     for (int64_t k = 0; k < width; ++k)
-                       sum += static_cast<Acc>(a[k * by_grad]) * static_cast<Acc>(b[k * by_weight]);
-                     const bool is_padding = rows[static_cast<size_t>(i)] == padding_idx;
-                     static_cast<T*>(out.data())[i * out.strides()[0]] =
-                         static_cast<T>(is_padding ? 0 : sum);
-                   }
-                 });
+    parallel_for(
+        0, static_cast<int64_t>(rows.size()), grain(width), [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            const int64_t bag = bag_of[static_cast<size_t>(i)];
+            const int64_t row = rows[static_cast<size_t>(i)];
+            Acc sum = 0;
+            if (bag != kNoBag && row != padding_idx) {
+              const T* a = row_at<T>(grad, bag);
+              const T* b = row_at<T>(weight, row);
+              for (int64_t k = 0; k < width; ++k)
+                sum += static_cast<Acc>(a[k * by_grad]) * static_cast<Acc>(b[k * by_weight]);
+            }
+            static_cast<T*>(out.data())[i * out.strides()[0]] = static_cast<T>(sum);
+          }
+        });
   });
 }
 

@@ -85,7 +85,7 @@ void _fused_sgd_(KeySet ks, TensorList self, TensorList grads, TensorList moment
                  double weight_decay, double momentum, double lr, double dampening, bool nesterov,
                  bool maximize, bool is_first_step, const Tensor& grad_scale,
                  const Tensor& found_inf) {
-  optim_steps::check_sgd(self, grads, momentum_buffer_list);
+  optim_steps::check_sgd(self, grads, momentum_buffer_list, momentum);
   const TensorList columns[] = {self, grads, momentum_buffer_list};
   const bool has_momentum = !momentum_buffer_list.empty();
   const StepRows rows(ks, Span<TensorList>(columns, has_momentum ? 3 : 2));

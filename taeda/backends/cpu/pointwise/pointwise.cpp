@@ -225,10 +225,12 @@ bool is_stored_twice(const PointwiseKernel& kernel, DTypeRule rule, DType common
 bool is_half(DType t) { return t == DType::Half || t == DType::BFloat16; }
 
 // A number beside small integers or halves counts in their dtype: -3 is 253 for uint8, and 0.1 is
-// the half next to it, which alone equals it.
+// the half next to it, which alone equals it. Beside floats that matters for truth values: 1e-300
+// is zero there.
 bool is_wide_number(const Tensor& t, DType common) {
   if (t.dim() != 0 || t.dtype() == common) return false;
-  if (!is_half(common)) return is_integral(t.dtype());
+  if (is_integral(common)) return is_integral(t.dtype());
+  if (!is_half(common)) return item_size(t.dtype()) > item_size(common);
   const double v = read_scalar(t).to_double();
   return !std::isnan(v) && rounded_to_narrow(v, common) != v;
 }
@@ -240,7 +242,8 @@ bool is_wide_number(const Tensor& t, DType common) {
 }
 
 bool has_wide_number(const PointwiseOp& op, Span<const Tensor*> inputs, DType common) {
-  const bool is_narrow = is_integral(common) ? item_size(common) < 8 : is_half(common);
+  const bool is_tested = op.rule == DTypeRule::Bool && !is_integral(common);
+  const bool is_narrow = is_integral(common) ? item_size(common) < 8 : is_half(common) || is_tested;
   if (inputs.size() != 2 || !is_narrow) return false;
   if (is_half(common) && (op.accept & kExactNumbers)) return false;
   return is_wide_number(*inputs[0], common) || is_wide_number(*inputs[1], common);

@@ -103,12 +103,17 @@ struct CubicWeights {
   }
 };
 
+// From [-1, 1] to elements.
+template <class T>
+T element_at(T place, int64_t size, bool align_corners) {
+  return align_corners ? (place + 1) / 2 * static_cast<T>(size - 1)
+                       : ((place + 1) * static_cast<T>(size) - 1) / 2;
+}
+
 template <class T>
 Neighbours<T> neighbours(T place, int64_t size, const GridRule& rule) {
   const T stretch = static_cast<T>(rule.align_corners ? size - 1 : size) / 2;
-  Coordinate<T> c{rule.align_corners ? (place + 1) / 2 * static_cast<T>(size - 1)
-                                     : ((place + 1) * static_cast<T>(size) - 1) / 2,
-                  stretch};
+  Coordinate<T> c{element_at(place, size, rule.align_corners), stretch};
   Neighbours<T> out;
   if (rule.mode == kBicubic) {
     const T below = std::floor(c.value);
@@ -153,7 +158,11 @@ class GridSampler {
 
   int64_t places() const { return places_; }
 
+  // At most kChunk places at once.
+  static constexpr int64_t kChunk = 256;
+
   void forward(const T* input, int64_t n, int64_t first, int64_t last, T* out) const {
+    if (rule_.mode == kNearest) return forward_nearest(input, n, first, last, out);
     std::vector<Tap<T>> taps;
     std::vector<int64_t> ends;
     list_taps(n, first, last, taps, ends);
@@ -189,6 +198,52 @@ class GridSampler {
   }
 
  private:
+  // Along one dimension, the nearest element to each place; -1 outside. Plain loops, which compile
+  // to vectors.
+  void nearest(const T* at, int64_t count, int64_t size, T* index) const {
+    const T last = static_cast<T>(size - 1);
+    for (int64_t i = 0; i < count; ++i)
+      index[i] = element_at(at[i * spatial_], size, rule_.align_corners);
+    if (rule_.padding == kReflection)
+      for (int64_t i = 0; i < count; ++i) {
+        Coordinate<T> c{index[i], T(0)};
+        bring_inside(c, size, rule_);
+        index[i] = c.value;
+      }
+    if (rule_.padding == kBorder) {
+      const T for_nan = rule_.has_first_for_nan ? T(0) : last;
+      for (int64_t i = 0; i < count; ++i) {
+        const T inside = index[i] > 0 ? (index[i] < last ? index[i] : last) : T(0);
+        index[i] = index[i] == index[i] ? inside : for_nan;
+      }
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const T whole = std::nearbyint(index[i]);
+      index[i] = whole >= 0 && whole <= last ? whole : T(-1);
+    }
+  }
+
+  void forward_nearest(const T* input, int64_t n, int64_t first, int64_t last, T* out) const {
+    const int64_t count = last - first;
+    T index[3][kChunk];
+    int64_t offsets[kChunk];
+    for (int64_t d = 0; d < spatial_; ++d)
+      nearest(grid_ + (n * places_ + first) * spatial_ + d, count, in_.size[2 - d], index[d]);
+    for (int64_t i = 0; i < count; ++i) {
+      const T x = index[0][i], y = index[1][i], z = spatial_ == 3 ? index[2][i] : T(0);
+      const bool is_inside = x >= 0 && y >= 0 && z >= 0;
+      offsets[i] = is_inside ? (static_cast<int64_t>(z) * in_.size[1] + static_cast<int64_t>(y)) *
+                                       in_.size[2] +
+                                   static_cast<int64_t>(x)
+                             : -1;
+    }
+    for (int64_t c = 0; c < channels_; ++c) {
+      const T* const plane = input + (n * channels_ + c) * in_.plane();
+      T* const to = out + (n * channels_ + c) * places_ + first;
+      for (int64_t i = 0; i < count; ++i) to[i] = offsets[i] >= 0 ? plane[offsets[i]] : T(0);
+    }
+  }
+
   // In planes with zeros around them, what has no finite place is NaN: the weights of its
   // neighbours are, be there elements or not.
   bool is_nowhere(const T* at) const {
@@ -236,7 +291,7 @@ DType sampled_in(DType t) { return t == DType::Double ? t : DType::Float; }
 template <class T>
 void sample(const Tensor& input, const Tensor& grid, const GridRule& rule, const Tensor& out) {
   const GridSampler<T> sampler(input, grid, rule);
-  const int64_t chunk = 256, chunks = (sampler.places() + chunk - 1) / chunk;
+  const int64_t chunk = GridSampler<T>::kChunk, chunks = (sampler.places() + chunk - 1) / chunk;
   parallel_for(0, input.size(0) * chunks, 4, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t start = i % chunks * chunk;
