@@ -233,7 +233,5 @@ def test_gradients_of_what_was_there_before_a_write(function, backend):
         result = f(x)
         return result, x, t.autograd.grad(result.square().sum(), leaf)[0]
 
-    for found, wanted in zip(
-        run(t.compile(function, backend=backend)), run(function), strict=True
-    ):
+    for found, wanted in zip(run(t.compile(function, backend=backend)), run(function), strict=True):
         t.testing.assert_close(found, wanted)

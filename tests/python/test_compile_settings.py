@@ -1,11 +1,12 @@
 """Settings and marks that say how programs are compiled: when they are read, and what they do."""
 
+import importlib
 import warnings
 
 import pytest
 from under_test import NAME, t
 
-CompileCounter = t._dynamo.testing.CompileCounter
+CompileCounter = importlib.import_module(f"{NAME}._dynamo.testing").CompileCounter
 config = t._dynamo.config
 
 
