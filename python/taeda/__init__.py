@@ -276,6 +276,7 @@ _OF_EXTENSION = {
     "TensorType": "_schema_types.TensorType",
     "Type": "_schema_types.Type",
     "_LinAlgError": "_errors.LinAlgError",
+    "_DisableFuncTorch": "utils._mode_utils._DisableFuncTorch",
     "_EnablePythonDispatcher": "utils._python_dispatch.enable_python_dispatcher",
     "_ExcludeDispatchKeyGuard": "library.keys.ExcludeDispatchKeys",
     "_IncludeDispatchKeyGuard": "library.keys.IncludeDispatchKey",

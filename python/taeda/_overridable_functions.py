@@ -6,8 +6,6 @@ that of all generated operators does, and the signature has a tensor, or when it
 """
 
 import functools
-import inspect
-import keyword
 import types
 
 import taeda
@@ -144,6 +142,9 @@ def _is_function_of_tensor(name):
 
 def _signature(f):
     """Of a generated function, that of its first overload."""
+    import inspect
+    import keyword
+
     try:
         return inspect.signature(f)
     except (TypeError, ValueError):

@@ -38,6 +38,8 @@ class CompiledNode final : public autograd::CustomNode {
       : CustomNode(std::move(is_tensor)), function_(std::move(function)) {}
 
   const char* name() const override { return "CompiledFunctionBackward"; }
+  // Hooks of parameters run as in eager.
+  Span<uint32_t> edge_ranks() const override { return function_->edge_ranks(); }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
     std::vector<Tensor> given = materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
@@ -174,6 +176,7 @@ class Compiler {
           compiled(options_.inference ? options_.inference : options_.forward, *t.graph, attribute);
       return made_;
     }
+    rank_edges();
     if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
@@ -229,6 +232,13 @@ class Compiler {
         made_->duplicates_.emplace_back(i, j);
         break;
       }
+  }
+  void rank_edges() {
+    const std::vector<size_t>& arrivals = made_->traced_.arrivals;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i].is<Tensor>())
+        made_->edge_ranks_.push_back(static_cast<uint32_t>(
+            std::find(arrivals.begin(), arrivals.end(), i) - arrivals.begin()));
   }
   void note_changing_sizes(const fx::Graph& graph) {
     if (!options_.on_changing_sizes) return;

@@ -45,6 +45,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   const fx::Retraced& traced() const { return traced_; }
   // Nothing where no input needs a gradient.
   const std::optional<Partition>& parts() const { return parts_; }
+  // Of the tensors among the inputs: the order in which eager has their gradients.
+  Span<uint32_t> edge_ranks() const { return edge_ranks_; }
   // What the backward does with gradients of values: one per input, undefined where there is none.
   // `written`: inputs that the backward writes to.
   std::vector<Tensor> run_backward(const std::vector<Value>& saved,
@@ -70,6 +72,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   fx::CompiledFn forward_;
   mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;
+  std::vector<uint32_t> edge_ranks_;
   // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
   std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;
   // Inputs that were the same tensor as one before, with that one, if the program does something to

@@ -445,7 +445,8 @@ class Partitioner {
     std::vector<Arg> out;
     for (size_t i = 0; i < all.roots.size(); ++i) {
       const Node* node = all.roots[i].node();
-      const bool is_overwritten = !all.is_result(i) && node && is_tensor(*node) && shows_written(*node);
+      const bool is_overwritten =
+          !all.is_result(i) && node && is_tensor(*node) && shows_written(*node);
       out.push_back(is_overwritten ? copied(*node, graph, given) : moved(all.roots[i], given));
     }
     graph.output(Arg::tuple(std::move(out)));

@@ -72,7 +72,7 @@ class Run final : public ExecFilter {
   void capture(const Edge& edge, size_t result);
   void require(const Edge& edge);
   void mark_needed();
-  void execute(std::vector<Tensor>& results);
+  void execute(std::vector<Tensor>& results, std::vector<size_t>* arrivals);
 
   bool allows(const Node& node) const override {
     const uint32_t i = table_.find(&node);
@@ -83,7 +83,10 @@ class Run final : public ExecFilter {
   struct Ready {
     uint64_t sequence_nr;
     uint32_t state;
-    bool operator<(const Ready& o) const { return sequence_nr < o.sequence_nr; }
+    uint32_t rank;  // see Node::edge_ranks
+    bool operator<(const Ready& o) const {
+      return sequence_nr != o.sequence_nr ? sequence_nr < o.sequence_nr : rank > o.rank;
+    }
   };
 
   static void receive(NodeState& state, uint32_t input, Tensor grad) {
@@ -94,11 +97,14 @@ class Run final : public ExecFilter {
   bool is_wanted(const NodeState& s) const {
     return !is_restricted_ || s.is_needed || s.has_capture;
   }
-  void enqueue(uint32_t i) {
+  static uint32_t rank_of(Span<uint32_t> ranks, size_t edge) {
+    return edge < ranks.size() ? ranks[edge] : 0;
+  }
+  void enqueue(uint32_t i, uint32_t rank = 0) {
     NodeState& s = table_[i];
     if (s.is_queued || s.dependencies > 0 || !is_wanted(s)) return;
     s.is_queued = true;
-    ready_.push_back({s.node->sequence_nr(), i});
+    ready_.push_back({s.node->sequence_nr(), i, rank});
     std::push_heap(ready_.begin(), ready_.end());
   }
   uint32_t pop() {
@@ -116,6 +122,7 @@ class Run final : public ExecFilter {
   SmallVector<Ready, 16> ready_;
   SmallVector<IntrusivePtr<Node>, 2> roots_;
   SmallVector<Capture, 4> captures_;
+  std::vector<size_t>* arrivals_ = nullptr;
   std::vector<Tensor> grad_inputs_;  // of the node that runs; one allocation for all nodes
   std::vector<std::function<void()>> callbacks_;
   bool keep_graph_;
@@ -202,10 +209,12 @@ std::vector<IntrusivePtr<Node>> Run::remaining_order() const {
     Node* node = table_[next].node;
     order.push_back(IntrusivePtr<Node>::share(node));
     const bool goes_on = !is_restricted_ || table_[next].is_needed;
-    for (const Edge& edge : goes_on ? node->next_edges() : Span<Edge>()) {
-      const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+    const Span<Edge> edges = goes_on ? node->next_edges() : Span<Edge>();
+    const Span<uint32_t> ranks = node->edge_ranks();
+    for (size_t e = 0; e < edges.size(); ++e) {
+      const uint32_t i = edges[e] ? table_.find(edges[e].node.get()) : NodeTable::kNone;
       if (i == NodeTable::kNone || !is_wanted(table_[i]) || --dependencies[i] != 0) continue;
-      ready.push_back({edge.node->sequence_nr(), i});
+      ready.push_back({edges[e].node->sequence_nr(), i, rank_of(ranks, e)});
       std::push_heap(ready.begin(), ready.end());
     }
     if (ready.empty()) return order;
@@ -215,7 +224,8 @@ std::vector<IntrusivePtr<Node>> Run::remaining_order() const {
   }
 }
 
-void Run::execute(std::vector<Tensor>& results) {
+void Run::execute(std::vector<Tensor>& results, std::vector<size_t>* arrivals) {
+  arrivals_ = arrivals;
   const ExecFilterScope scope(is_restricted_ ? this : nullptr);
   for (const IntrusivePtr<Node>& root : roots_) enqueue(table_.find(root.get()));
   while (!ready_.empty()) execute_node(pop(), results);
@@ -242,8 +252,11 @@ void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   const bool goes_on = !is_restricted_ || table_[i].is_needed;
   if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   if (table_[i].has_capture)
-    for (const Capture& c : captures_)
-      if (c.state == i) results[c.result] = grads[c.input];
+    for (const Capture& c : captures_) {
+      if (c.state != i) continue;
+      results[c.result] = grads[c.input];
+      if (arrivals_ != nullptr) arrivals_->push_back(c.result);
+    }
   if (!goes_on) return;
   if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   apply(node, grads);
@@ -277,6 +290,7 @@ void Run::apply(Node& node, Grads& grads) {
 
 void Run::send(const Node& node) {
   const Span<Edge> edges = node.next_edges();
+  const Span<uint32_t> ranks = node.edge_ranks();
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i]) continue;
     const uint32_t next = table_.find(edges[i].node.get());
@@ -284,7 +298,7 @@ void Run::send(const Node& node) {
     if (!is_wanted(state)) continue;
     if (grad_inputs_[i].defined()) receive(state, edges[i].input, std::move(grad_inputs_[i]));
     --state.dependencies;
-    enqueue(next);
+    enqueue(next, rank_of(ranks, i));
   }
 }
 
@@ -307,7 +321,7 @@ std::vector<Tensor> run_here(SmallVector<Root, 2> roots, Span<Edge> inputs,
   if (!inputs.empty()) run.mark_needed();
 
   std::vector<Tensor> results(options.accumulate ? 0 : inputs.size());
-  run.execute(results);
+  run.execute(results, options.arrivals);
   run.call_callbacks();
   if (!options.allow_unused)
     for (size_t i = 0; i < results.size(); ++i)
@@ -333,7 +347,7 @@ std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,
 
 std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool keep_graph,
                                  bool create_graph, Span<Tensor> inputs, bool allow_unused,
-                                 bool accumulate) {
+                                 bool accumulate, std::vector<size_t>* arrivals) {
   TAEDA_CHECK(grads.empty() || grads.size() == roots.size(), "got ", roots.size(), " tensors and ",
               grads.size(), " gradients");
   SmallVector<Tensor, 2> seeds(roots.size());
@@ -345,7 +359,7 @@ std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool ke
   std::vector<Edge> edges;
   for (const Tensor& input : inputs) edges.push_back(input_edge(input, accumulate));
   return run_backward(std::move(starts), edges,
-                      {keep_graph, create_graph, allow_unused, accumulate});
+                      {keep_graph, create_graph, allow_unused, accumulate, arrivals});
 }
 
 // ---- what a running node may ask ----

@@ -12,20 +12,23 @@ namespace taeda::autograd {
 // runs; with `accumulate` their gradients are added to their grad, otherwise they are returned, one
 // for each input, undefined for those the roots do not depend on, which is an error unless
 // `allow_unused`. `keep_graph` leaves saved tensors alive for another run; `create_graph` records
-// the run itself.
+// the run itself. `arrivals` gets the numbers of the returned gradients in the order in which they
+// were complete.
 //
 // Runs on the caller's thread; threads may run at once, on shared graphs if they keep them. A node
 // or hook may call run_backward. After an exception the graph is as if the nodes that ran had been
 // released.
 TAEDA_API std::vector<Tensor> run_backward(Span<Tensor> roots, Span<Tensor> grads, bool keep_graph,
                                            bool create_graph, Span<Tensor> inputs = {},
-                                           bool allow_unused = false, bool accumulate = true);
+                                           bool allow_unused = false, bool accumulate = true,
+                                           std::vector<size_t>* arrivals = nullptr);
 
 struct RunOptions {
   bool keep_graph = false;
   bool create_graph = false;
   bool allow_unused = false;
   bool accumulate = true;
+  std::vector<size_t>* arrivals = nullptr;
 };
 // The same over edges of the graph: where gradients start, and where they are wanted.
 TAEDA_API std::vector<Tensor> run_backward(SmallVector<Root, 2> roots, Span<Edge> inputs,

@@ -145,6 +145,9 @@ class TAEDA_API Node : public RefCounted {
   virtual bool wants_undefined() const { return false; }
   // Shows every saved value by name; see saved.h.
   virtual void visit_saved(SavedVisitor&) {}
+  // Of edges to nodes that are equally urgent: which runs first, the least one. Empty: it is left
+  // to the queue.
+  virtual Span<uint32_t> edge_ranks() const { return {}; }
   // The object of the host language that stands for this node; null: it makes one when asked.
   virtual void* host_object() const { return nullptr; }
 

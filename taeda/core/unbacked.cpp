@@ -49,4 +49,9 @@ SymInt number_of(const char* function, SymIntList of) {
   return symbolic_rules.number_of(function, of);
 }
 
+std::optional<bool> lies_within(const SymNode& number, double low, double high) {
+  if (!symbolic_rules.lies_within) return std::nullopt;
+  return symbolic_rules.lies_within(number, low, high);
+}
+
 }  // namespace taeda

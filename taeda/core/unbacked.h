@@ -18,6 +18,7 @@ struct UnbackedRules {
   bool (*expect)(SymOp op, const SymInt& a, const SymInt& b);
   bool (*expect_size)(const SymInt& a);
   SymInt (*number_of)(const char* function, SymIntList of);
+  std::optional<bool> (*lies_within)(const SymNode& number, double low, double high);
 };
 TAEDA_API void set_unbacked_rules(const UnbackedRules& rules);
 
@@ -38,5 +39,8 @@ TAEDA_API bool expect_size(const SymInt& a);
 // A number that only a run tells: this function of these numbers, the same one for the same ones.
 // At least one of them is symbolic.
 TAEDA_API SymInt number_of(const char* function, SymIntList of);
+// Whether low <= number <= high, guarded on; nothing where only data tells. The limits of an
+// integer are whole and below 2^53.
+TAEDA_API std::optional<bool> lies_within(const SymNode& number, double low, double high);
 
 }  // namespace taeda

@@ -84,6 +84,8 @@ struct Retraced {
   IntrusivePtr<Graph> epilogue;
   std::vector<size_t> tangents;   // elements of the tuple whose tangents are inputs
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
+  // The same inputs as their gradients are complete, one after the other; without those of zero.
+  std::vector<size_t> arrivals;
   // Inputs that the backward writes to; their new values are behind the gradients.
   std::vector<size_t> written_back;
 };

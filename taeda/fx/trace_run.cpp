@@ -372,7 +372,12 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
     writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);
   if (!roots.empty() && !wanted.empty()) {
     const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
-    const auto found = autograd::run_backward(roots, tangents, false, false, wanted, true, false);
+    std::vector<size_t> arrivals;
+    const auto found =
+        autograd::run_backward(roots, tangents, false, false, wanted, true, false, &arrivals);
+    for (const size_t i : arrivals)
+      made_.arrivals.insert(made_.arrivals.end(), sources_[i].inputs.begin(),
+                            sources_[i].inputs.end());
     for (size_t i = 0; i < found.size(); ++i) split(sources_[i], found[i], by_input);
   }
   for (const size_t i : made_.gradients) give(by_input[i].defined() ? Value(by_input[i]) : Value());

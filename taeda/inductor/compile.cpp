@@ -46,7 +46,7 @@ std::shared_ptr<CompiledGraph> compile(const fx::Graph& graph, fx::AttributeRead
   };
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<Program> program = lower(graph, attributes);
-  choose_layouts(*program);
+  choose_layouts(*program, options.lays_out_images);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return std::make_shared<CompiledGraph>(
       std::move(program), std::move(eager), graph,

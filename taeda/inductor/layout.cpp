@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "taeda/backends/cpu/convolution/plan_operator.h"
 #include "taeda/ops/convolution/operators.h"
 #include "taeda/ops/operators.h"
 
@@ -42,25 +43,35 @@ class LayoutChooser {
       if (result.value >= 0) is_known_[program.values[result.value].root] = true;
   }
 
-  void run() {
+  void run(bool lays_out_images) {
     for (const Call& call : program_.calls) {
       if (call.op != &ops::convolution) continue;
       const int image = call.arguments.at(0).tensor, filters = call.arguments.at(1).tensor;
       const bool is_transposed = call.arguments.at(6).constant.get<bool>();
       const Geometry& g = program_.values[filters].geometry;
       if (is_transposed || g.sizes.size() < 4) continue;
-      if (!has_strides(g, channels_innermost(*program_.pool, g.sizes))) continue;
-      lay_out(call.results.at(0));
+      const int result = call.results.at(0);
+      const bool is_laid_out = has_strides(g, channels_innermost(*program_.pool, g.sizes));
+      if (!is_laid_out && !(lays_out_images && is_gainful(image, result))) continue;
+      lay_out(result);
       if (program_.values[image].definition->value) lay_out(image);
     }
   }
 
  private:
+  // Whether a kernel can write the image for the library, and the result may lie as it comes.
+  bool is_gainful(int image, int result) const {
+    const TensorValue& value = program_.values[image];
+    return value.geometry.sizes.size() == 4 && cpu::prefers_channels_last(value.fake.dtype()) &&
+           value.definition->value && is_free(image) && is_free(result);
+  }
+  bool is_free(int index) const {
+    const TensorValue& value = program_.values[index];
+    return !is_known_[index] && value.root == index && !value.is_apart && value.geometry.memory < 0;
+  }
   void lay_out(int index) {
-    TensorValue& value = program_.values[index];
-    Geometry& g = value.geometry;
-    if (is_known_[index] || value.root != index || value.is_apart || g.memory >= 0) return;
-    g.strides = channels_innermost(*program_.pool, g.sizes);
+    Geometry& g = program_.values[index].geometry;
+    if (is_free(index)) g.strides = channels_innermost(*program_.pool, g.sizes);
   }
 
   Program& program_;
@@ -69,6 +80,8 @@ class LayoutChooser {
 
 }  // namespace
 
-void choose_layouts(Program& program) { LayoutChooser(program).run(); }
+void choose_layouts(Program& program, bool lays_out_images) {
+  LayoutChooser(program).run(lays_out_images);
+}
 
 }  // namespace taeda::inductor

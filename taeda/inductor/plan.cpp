@@ -118,7 +118,8 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
       if (!has_product) continue;
     }
     GroupKernel whole = write_kernel(*program, group, "kernel");
-    if (has_product) step.call->post_ops = find_post_ops(*program, group, whole);
+    if (has_product && options.has_post_ops)
+      step.call->post_ops = find_post_ops(*program, group, whole);
     step.kernel =
         has_product ? block_kernel(group, std::move(whole))
                     : std::make_unique<KernelStep>(std::move(whole), program->symbols, add_memory);

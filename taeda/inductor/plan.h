@@ -52,6 +52,9 @@ struct PlanReport {
 
 struct PlanOptions {
   bool fuses_into_products = true;  // Note [Finished blocks], Note [Filled blocks]
+  // What a library then rounds otherwise than in eager:
+  bool has_post_ops = true;     // work behind a product
+  bool lays_out_images = true;  // Note [Layouts]
 };
 
 // One plan may run on several threads at once: each run has memory of its own.

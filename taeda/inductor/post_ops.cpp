@@ -251,7 +251,8 @@ std::vector<PlannedPostOp> find_post_ops(const Program& program, const Group& gr
                                          const GroupKernel& whole) {
   const Call& call = *program.units[group.product].call;
   const TensorValue& result = program.values[call.results[0]];
-  if (!has_library_type(result.fake.dtype()) || !group.is_in_place) return {};
+  // Halves are rounded after each step of a program, and by the library once.
+  if (result.fake.dtype() != DType::Float || !group.is_in_place) return {};
   // Strides of operands follow the dimensions of the result, and a batch has one more.
   if (!product_of(program, call)->has_channels && result.geometry.sizes.size() != 2) return {};
   ChainReader reader(program, group, whole);

@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "taeda/core/unbacked.h"
 
 namespace taeda {
 namespace {
@@ -79,12 +82,34 @@ double largest_finite(DType dtype) {
   }
 }
 
+// The least and the largest number that every program may store.
+static std::pair<double, double> range_of(DType dtype) {
+  if (is_floating(dtype) || is_complex(dtype))
+    return {-largest_finite(dtype), largest_finite(dtype)};
+  return visit_dtype(dtype, [](auto tag) -> std::pair<double, double> {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      const auto largest = static_cast<double>(std::numeric_limits<T>::max());
+      return {
+          std::is_unsigned_v<T> ? -largest : static_cast<double>(std::numeric_limits<T>::lowest()),
+          largest};
+    } else {
+      return {0, 0};
+    }
+  });
+}
+
+// Whether a symbolic number fits, without a question about its value.
+static bool fits_as_symbol(const Scalar& value, DType dtype) {
+  const auto [low, high] = range_of(dtype);
+  const bool is_wide = value.is_integral() ? high >= 0x1p62 : high > 0x1p1000;
+  // What only data tells is left to the operator.
+  return is_wide || lies_within(*value.node(), low, high).value_or(true);
+}
+
 void check_fits(const Scalar& value, DType dtype) {
   if (dtype == DType::Bool) return;
-  // A symbolic number stays one: of these dtypes numbers of its kind do well.
-  const bool is_wide =
-      value.is_integral() ? dtype == DType::Int64 : dtype == DType::Float || dtype == DType::Double;
-  if (value.is_symbolic() && is_wide) return;
+  if (value.is_symbolic() && fits_as_symbol(value, dtype)) return;
   TAEDA_CHECK(fits(value, dtype), "value cannot be converted to type ", stored_type_name(dtype),
               " without overflow");
 }

@@ -101,15 +101,15 @@ def test_a_program_without_operations():
 def test_breaks_name_the_line():
     def noisy(x):
         y = x + 1
-        print("hello")
+        dir()
         return y
 
     for make in (lambda: dynamo.export(noisy)(X), lambda: export(noisy, (X,), strict=True)):
-        with pytest.raises(dynamo.exc.Unsupported, match="call of print") as caught:
+        with pytest.raises(dynamo.exc.Unsupported, match="call of dir") as caught:
             make()
         line = noisy.__code__.co_firstlineno + 2
         assert f"line {line}, in noisy" in str(caught.value)
-        assert 'print("hello")' in str(caught.value)
+        assert "dir()" in str(caught.value)
 
 
 def test_strict_exports_are_those_of_the_capture():

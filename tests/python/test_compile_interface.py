@@ -1,8 +1,10 @@
 """The interface of taeda.compile: stances, marks, filters of guards, callbacks, modes, options."""
 
 import contextlib
+import functools
 import importlib
 import importlib.metadata
+import inspect
 import types
 
 import pytest
@@ -540,6 +542,7 @@ def test_modes_and_options_by_name():
     modes = inductor.list_mode_options()
     assert list(modes) == [
         "default",
+        "lite",
         "reduce-overhead",
         "max-autotune-no-cudagraphs",
         "max-autotune",
@@ -557,6 +560,35 @@ def test_modes_and_options_by_name():
         t.compile(lambda x: x, options={"max_autotune": "yes"})
     with pytest.raises(RuntimeError, match="both can't be specified"):
         t.compile(lambda x: x, mode="default", options={})
+    with pytest.raises(TypeError, match="are a dict, got int"):
+        t.compile(lambda x: x, options=3)
+    for dynamic in ("x", 1, 0.0):
+        with pytest.raises(AssertionError, match="Expected enable to be a bool, got <class"):
+            t.compile(lambda x: x, dynamic=dynamic)
+
+
+def test_the_mode_lite_keeps_the_numbers_of_eager():
+    def f(x):
+        return (x.exp().softmax(-1) @ x.t()).tanh().sum(0)
+
+    t.manual_seed(0)
+    x = t.randn(33, 17)
+    compiled = t.compile(f, mode="lite")
+    assert t.equal(compiled(x), f(x))
+    t.compiler.wait()
+    assert t.equal(compiled(x), f(x))
+
+
+def test_signatures_of_what_is_compiled():
+    def f(a, b=2, *, c):
+        return a * b + c
+
+    linear = nn.Linear(3, 2)
+    assert str(inspect.signature(t.compile(f))) == "(a, b=2, *, c)"
+    assert inspect.signature(t.compile(linear.forward)) == inspect.signature(linear.forward)
+    for of_any in (t.compile(linear).forward, t.compile(linear), t.compile(functools.partial(f))):
+        kinds = [one.kind.name for one in inspect.signature(of_any).parameters.values()]
+        assert kinds == ["VAR_POSITIONAL", "VAR_KEYWORD"]
 
 
 def test_options_hold_for_their_function_alone():

@@ -144,3 +144,32 @@ def test_powers_that_are_no_floats():
     for f, g in ((2.0, 0.5), (3.0, 1.5), (-2.0, 0.5), (0.0, 1.5), (0.0, -1.5), (1e200, 2.5)):
         got, expected = compiled(t.ones(1), f, g)[1], program(t.ones(1), f, g)[1]
         assert got == expected and type(got) is type(expected)
+
+
+FILLS = {
+    "full": (lambda x, v: t.full((2,), v) + x, (1.0, 2.0, 3.0, 1e300, 4.0, -1e39, float("inf"))),
+    "fill": (lambda x, v: x.clone().fill_(v), (1.0, 2.0, 1e300, 3.0)),
+    "half": (lambda x, v: t.full((2,), v, dtype=t.half), (1.0, 2.0, 1e5, 65519.0, 3.0)),
+    "int32": (lambda x, v: t.full((2,), v, dtype=t.int32), (1, 2, 2**31 - 1, 2**31, 3)),
+    "uint8": (lambda x, v: t.full((2,), v, dtype=t.uint8), (1, 2, 255, 256, -1, 3)),
+    "masked": (lambda x, v: x.masked_fill(x > 0, v), (1.0, 2.0, 1e300, 3.0)),
+    "clamp": (lambda x, v: x.clamp(max=v), (1.0, 2.0, 1e300, 0.5)),
+    "scalar_tensor": (lambda x, v: x + t.scalar_tensor(v), (1.0, 2.0, 1e300, 3.0)),
+    "empty": (lambda x, v: t.full((0,), v), (1.0, 2.0, 1e300, 3.0)),
+}
+
+
+def _outcome(function, value):
+    try:
+        return function(t.ones(2), value).tolist()
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("name", FILLS)
+def test_changing_numbers_beyond_a_dtype_are_refused(name, backend):
+    program, values = FILLS[name]
+    compiled = t.compile(program, backend=backend, **OPTIONS[backend])
+    for value in values:
+        assert _outcome(compiled, value) == _outcome(program, value)

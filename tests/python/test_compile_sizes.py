@@ -148,6 +148,21 @@ def test_no_root_of_a_negative_number():
         compiled(taeda.ones(2), -4)
 
 
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_errors_that_a_program_catches_name_its_sizes(backend):
+    def program(x):
+        try:
+            return x @ taeda.ones(4, 4)
+        except RuntimeError as error:
+            return str(error), x + 1
+
+    compiled = taeda.compile(program, backend=backend)
+    for rows in (2, 3, 5):
+        text, result = compiled(taeda.zeros(rows, 3))
+        assert text == program(taeda.zeros(rows, 3))[0] and f"({rows}x3 and 4x4)" in text
+        assert taeda.equal(result, taeda.ones(rows, 3))
+
+
 @pytest.mark.parametrize("dynamic", (None, True))
 def test_a_sum_of_sizes_is_all_that_backward_sees(dynamic, monkeypatch):
     """The number of edges alone stands in no input of backward, which has nodes and their sum."""

@@ -10,6 +10,7 @@ import threading
 
 import compile_models
 import pytest
+from compiled_case import is_same
 from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
@@ -146,57 +147,6 @@ def test_a_compiled_function_inside_of_checkpoint(compiled):
 
 def test_sizes_of_batches_compile_twice(compiled):
     assert assert_trains_alike(compiled, sizes=(8, 5, 7, 3, 9, 8, 2, 6, 11)) == 2
-
-
-OPTIMIZERS = {
-    name: getattr(optim, name)
-    for name in dir(optim)
-    if isinstance(getattr(optim, name), type)
-    and issubclass(getattr(optim, name), optim.Optimizer)
-    and name not in ("Optimizer", "LBFGS", "SparseAdam")  # a closure; sparse gradients
-}
-
-# Their steps make partial functions, which live on across a break: the frame runs as it is.
-NOT_COMPILED = ("Adafactor", "Adagrad")
-
-
-def stepped(name, options, compile_step, steps=4):
-    """Parameters after some steps with given gradients."""
-    t.manual_seed(0)
-    params = [nn.Parameter(t.randn(4, 3)), nn.Parameter(t.randn(5, 2))]
-    optimizer = OPTIMIZERS[name](params, lr=0.01, **options)
-    step = compile_step(optimizer.step)
-    for _ in range(steps):
-        for p in params:
-            p.grad = t.randn(p.shape)
-        step()
-    return params
-
-
-@pytest.mark.parametrize("foreach", [False, True])
-@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
-def test_compiled_steps_of_optimizers(compiled, name, foreach):
-    options = {"foreach": foreach} if name not in ("Adafactor", "Muon") else {}
-    expected = stepped(name, options, lambda step: step)
-    got = stepped(name, options, compiled)
-    for p, q in zip(expected, got):
-        t.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
-    assert name in NOT_COMPILED or not counters["given_up"], dict(counters["given_up"])
-
-
-def test_a_schedule_of_rates_compiles_no_step_again(compiled):
-    t.manual_seed(0)
-    params = [nn.Parameter(t.randn(4, 3))]
-    optimizer = optim.SGD(params, lr=t.tensor(0.1), momentum=0.9)
-    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
-    step = compiled(optimizer.step)
-    graphs = []
-    for _ in range(6):
-        params[0].grad = t.ones(4, 3)
-        step()
-        scheduler.step()
-        graphs.append(counters["stats"]["unique_graphs"])
-    assert graphs[2] == graphs[-1], dict(counters["recompile"])
 
 
 def test_a_whole_step_is_compiled(compiled):
@@ -472,3 +422,54 @@ def test_more_random_models(first, native):
     options = {"options": {"native": native}}
     found = {n: compile_models.run((n, "inductor", options))[1] for n in range(first, first + 20)}
     assert {n: text for n, text in found.items() if text} == {}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_hooks_of_parameters_run_in_the_order_of_eager(backend):
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.last = (nn.Linear(3, 3) for _ in range(3))
+            self.cell, self.scale = nn.RNNCell(3, 3), nn.Parameter(t.ones(3))
+
+        def forward(self, x):
+            x = self.second(self.first(x).tanh()).relu() * self.scale
+            return self.last(self.first(self.cell(x)))
+
+    t.manual_seed(0)
+    model, log = Shared(), []
+    for name, parameter in model.named_parameters():
+        parameter.register_hook(lambda grad, name=name: log.append(("tensor", name)))
+        parameter.register_post_accumulate_grad_hook(
+            lambda parameter, name=name: log.append(("accumulated", name))
+        )
+
+    def run(function):
+        log.clear()
+        function(t.ones(2, 3)).sum().backward()
+        return list(log)
+
+    expected = run(model)
+    assert len(expected) == 2 * len(list(model.parameters()))
+    assert run(t.compile(model, backend=backend)) == expected
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_one_graph_goes_backward_for_several_losses(backend):
+    def program(x, w):
+        y = (x @ w).relu()
+        return y, y * 2, y.sum()
+
+    def run(function, rows):
+        w, x = t.ones(3, 2).requires_grad_(), t.arange(rows * 3.0).view(rows, 3).requires_grad_()
+        y, z, total = function(x, w)
+        (y.sum() * z.sum()).backward(retain_graph=True)
+        total.backward(retain_graph=True)
+        z.square().sum().backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            total.backward()
+        return x.grad, w.grad
+
+    compiled = t.compile(program, backend=backend)
+    for rows in (2, 3, 5):
+        assert is_same(run(compiled, rows), run(program, rows))

@@ -60,8 +60,9 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
 }
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
-// `on_joint` and `on_graph`, which change the joint graph and each graph that is lowered. Gradients
-// of gradients are compiled later, so the plans are noted only while `made` lives.
+// `has_post_ops`, `lays_out_images`, `on_joint` and `on_graph`, which change the joint graph and
+// each graph that is lowered. Gradients of gradients are compiled later, so the plans are noted
+// only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
@@ -80,7 +81,9 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
   const auto on_graph = read_pass(option(given, "on_graph"));
-  const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products")};
+  const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products"),
+                                   .has_post_ops = is_set(given, "has_post_ops"),
+                                   .lays_out_images = is_set(given, "lays_out_images")};
   const auto compiler = [owner, on_graph,
                          plan](const std::optional<inductor::FreezeOptions>& frozen) {
     return [owner, on_graph, frozen, plan](const fx::Graph& whole, fx::AttributeReader read) {

@@ -5,6 +5,7 @@
 
 #include "python/interop/errors.h"
 #include "python/src/dispatch/boxed_values.h"
+#include "taeda/dynamo/capture/source.h"
 
 namespace taeda::python {
 namespace {
@@ -25,8 +26,8 @@ PyObject* overload_of(const dispatch::Operator& op) {
 }
 
 dispatch::Operator* operator_of_overload(PyObject* o) {
-  static PyObject* type = checked(PyObject_GetAttrString(ops_module(), "OpOverload"));
-  if (!PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(type))) return nullptr;
+  static dynamo::Loaded overload("taeda._ops", "OpOverload");
+  if (!overload.get() || !PyObject_TypeCheck(o, overload.type())) return nullptr;
   const Ref handle(checked(PyObject_GetAttrString(o, "_handle")));
   return &operator_of_handle(handle.get());
 }

@@ -11,6 +11,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/compiled_regions.h"
+#include "python/src/dynamo/known_calls.h"
 #include "python/src/module_call.h"
 #include "taeda/dynamo/evaluator/arguments.h"
 #include "taeda/dynamo/evaluator/session.h"
@@ -171,27 +172,55 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(create)},
 PyType_Spec spec = {"taeda._C._dynamo.CompiledCallable", sizeof(CallableObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
-// set_known_calls({function: kind})
-PyObject* set_known_calls(PyObject*, PyObject* kinds) {
+dynamo::CallKind read_kind(PyObject* kind) {
+  const long number = PyLong_AsLong(kind);
+  if (number == -1 && PyErr_Occurred()) throw_python_error();
+  return static_cast<dynamo::CallKind>(number);
+}
+// set_known_call(function, kind)
+PyObject* set_known_call(PyObject*, PyObject* args) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(PyDict_Check(kinds), "set_known_calls takes a dict");
+    PyObject *function = nullptr, *kind = nullptr;
+    if (!PyArg_ParseTuple(args, "OO", &function, &kind)) throw_python_error();
+    known_calls().set(function, read_kind(kind));
+    return Py_NewRef(Py_None);
+  });
+}
+// add_known_calls({function: kind})
+PyObject* add_known_calls(PyObject*, PyObject* kinds) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(PyDict_Check(kinds), "add_known_calls takes a dict");
     Py_ssize_t position = 0;
     PyObject *function, *kind;
-    while (PyDict_Next(kinds, &position, &function, &kind)) {
-      const long number = PyLong_AsLong(kind);
-      if (number == -1 && PyErr_Occurred()) throw_python_error();
-      known_calls().set(function, static_cast<dynamo::CallKind>(number));
-    }
+    while (PyDict_Next(kinds, &position, &function, &kind))
+      known_calls().add(function, read_kind(kind));
     return Py_NewRef(Py_None);
+  });
+}
+// known_call(function): its kind
+PyObject* known_call(PyObject*, PyObject* function) {
+  return guarded([&] {
+    if (known_calls().is_new(function)) known_calls().learn(function);
+    return wrap(static_cast<int64_t>(known_calls().of(function)));
   });
 }
 
 // substitute(function, with): captures enter another function in place of one
 PyObject* substitute(PyObject*, PyObject* args) {
   PyObject *function = nullptr, *with = nullptr;
-  if (!PyArg_ParseTuple(args, "OO!", &function, &PyFunction_Type, &with)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO", &function, &with)) return nullptr;
+  if (!PyFunction_Check(with) && !PyUnicode_Check(with)) {
+    PyErr_SetString(PyExc_TypeError, "a substitute is a function, or the module that has it");
+    return nullptr;
+  }
   known_calls().substitute(function, with);
   Py_RETURN_NONE;
+}
+PyObject* has_substitute(PyObject*, PyObject* function) {
+  return guarded([&] {
+    if (known_calls().is_new(function)) known_calls().learn(function);
+    return wrap(known_calls().is_substituted(function));
+  });
 }
 
 // Functions that captures know; see CallKind. Two of them: functions of C are equal where their
@@ -287,14 +316,20 @@ PyMethodDef functions[] = {
     {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
     {"substitute", substitute, METH_VARARGS,
-     "substitute(function, with): captures enter another function in place of one."},
+     "substitute(function, with): captures enter another function, or one that the module of this "
+     "name has, in place of one."},
     {"capture_body", capture_body, METH_VARARGS,
      "capture_body(function, args, kwargs): (a module, what it takes, the result)."},
     {"as_operator", as_operator, METH_VARARGS,
      "as_operator(function, args, kwargs): the call as one node of the graph."},
     {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
-    {"set_known_calls", set_known_calls, METH_O,
-     "set_known_calls(kinds): what functions do that are not entered, by function."},
+    {"set_known_call", set_known_call, METH_VARARGS,
+     "set_known_call(function, kind): what a function does that is not entered."},
+    {"add_known_calls", add_known_calls, METH_O,
+     "add_known_calls(kinds): the same of others, by function, where nobody said so before."},
+    {"known_call", known_call, METH_O, "known_call(function): what it does, as a number."},
+    {"has_substitute", has_substitute, METH_O,
+     "has_substitute(function): whether captures enter another function in place of it."},
     {},
 };
 

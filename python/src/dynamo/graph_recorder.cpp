@@ -14,6 +14,7 @@
 #include "python/src/dispatch/function_modes.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/compiled_callable.h"
+#include "python/src/dynamo/known_calls.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "python/src/fx/fx_fake.h"
 #include "python/src/fx/fx_regions.h"
@@ -37,41 +38,13 @@ namespace taeda::python {
 using dynamo::Break;
 using dynamo::CallKind;
 
-// ---- known calls ----
-
-void KnownCalls::set(PyObject* function, CallKind kind) {
-  if (kinds_.try_emplace(function, kind).second) {
-    Py_INCREF(function);  // as long as the process
-  } else {
-    kinds_[function] = kind;
-  }
-}
-
-CallKind KnownCalls::of(PyObject* function) const {
-  const auto found = kinds_.find(function);
-  if (found != kinds_.end()) return found->second;
-  if (!PyFunction_Check(function)) return CallKind::Unknown;
-  static PyObject* const mark = PyUnicode_InternFromString("_torchdynamo_disable");
-  PyObject* names = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  PyObject* is_disabled = names ? PyDict_GetItemWithError(names, mark) : nullptr;
-  return is_disabled == Py_True ? CallKind::Unknown : CallKind::Entered;
-}
-
-void KnownCalls::substitute(PyObject* function, PyObject* with) {
-  if (substitutes_.insert_or_assign(function, Py_NewRef(with)).second) Py_INCREF(function);
-}
-
-PyObject* KnownCalls::substitute_of(PyObject* function) const {
-  const auto found = substitutes_.find(function);
-  return found == substitutes_.end() ? nullptr : found->second;
-}
-
-KnownCalls& known_calls() {
-  static KnownCalls* const calls = new KnownCalls;
-  return *calls;
-}
-
 namespace {
+
+const char* text_or_empty(PyObject* o) {
+  const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "";
+}
 
 // ---- calls that tensors make, told by the function mode ----
 
@@ -132,6 +105,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));
+  named_logs_ = Ref::share(PyTuple_GetItem(made.get(), 3));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
@@ -165,9 +139,12 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
+  return tensor_of(tensor).impl()->has_symbolic_sizes();
+}
+
 bool GraphRecorder::is_parameter(PyObject* tensor) const {
-  static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
-  return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter;
+  return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter_class();
 }
 
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
@@ -189,9 +166,30 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
 
 // ---- calls ----
 
-CallKind GraphRecorder::kind_of(PyObject* function) const { return known_calls().of(function); }
+// Python tells what it knows of a module's functions when one of them is met.
+void GraphRecorder::learn(PyObject* function) const {
+  if (!known_calls().is_new(function)) return;
+  const Natively natively(*this);
+  known_calls().learn(function);
+}
+
+CallKind GraphRecorder::kind_of(PyObject* function) const {
+  learn(function);
+  return known_calls().of(function);
+}
+
+bool GraphRecorder::has_named_logs() const { return PyDict_GET_SIZE(named_logs_.get()) > 0; }
+
+CallKind GraphRecorder::named_log_kind_of(PyObject* function) const {
+  PyObject* kind = PyDict_GetItemWithError(named_logs_.get(), function);
+  if (kind == nullptr && PyErr_Occurred()) throw dynamo::Raised{};
+  return kind == nullptr ? CallKind::Unknown : static_cast<CallKind>(PyLong_AsLong(kind));
+}
 
 PyObject* GraphRecorder::substitute_of(PyObject* callable) const {
+  learn(callable);
+  if (!known_calls().is_substituted(callable)) return nullptr;
+  const Natively natively(*this);
   return known_calls().substitute_of(callable);
 }
 
@@ -200,7 +198,7 @@ PyObject* GraphRecorder::function_of(PyObject* callable) const {
 }
 
 void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
-  record(function, args, nullptr, result);
+  record(function, args_of_natively(args), nullptr, result);
 }
 
 PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) {
@@ -286,7 +284,11 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     throw Break{"a tensor that is made with requires_grad=True"};
   // What such a function states about numbers must not make a constant of its condition.
   const bool has_effects = may_have_effects(function);
-  const Ref stated = has_effects && !rehearsal_ ? with_nodes_natively(args) : Ref();
+  std::optional<std::vector<fx::Arg>> stated;
+  if (has_effects && !rehearsal_) {
+    const Natively natively(*this);
+    stated = args_of(args);
+  }
   Ref result;
   {
     // What the function does inside is its own.
@@ -328,7 +330,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     // Operators that give nothing are there for their effect.
     if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
-  if (!rehearsal_) record(function, stated ? stated.get() : args, kwargs, result.get());
+  if (!rehearsal_)
+    record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get());
   return result.release();
 }
 
@@ -379,89 +382,88 @@ static Ref plain_constant(PyObject* value) {
   return Ref();
 }
 
-// Instances of frozen data classes are made by the graph, of their fields.
-Ref GraphRecorder::node_of_fields(PyObject* value) {
+// Instances of frozen data classes are made by the graph, of their fields. Null for other objects.
+fx::Node* GraphRecorder::node_of_fields(PyObject* value) {
   static PyObject* const params_name = PyUnicode_InternFromString("__dataclass_params__");
-  static PyObject* const fields = attribute_of("dataclasses", "fields");
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
   PyObject* params = _PyType_Lookup(Py_TYPE(value), params_name);
   const Ref is_frozen(params ? checked(PyObject_GetAttrString(params, "frozen")) : nullptr);
-  if (is_frozen.get() != Py_True) return Ref();
+  if (is_frozen.get() != Py_True) return nullptr;
   const Natively natively(*this);
-  const Ref all(checked(PyObject_CallOneArg(fields, value)));
-  const Ref given(checked(PyDict_New()));
+  const Ref fields(attribute_of("dataclasses", "fields"));
+  const Ref all(checked(PyObject_CallOneArg(fields.get(), value)));
+  fx::Kwargs given;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
     PyObject* field = PyTuple_GET_ITEM(all.get(), i);
     const Ref is_given(checked(PyObject_GetAttrString(field, "init")));
     if (is_given.get() != Py_True) continue;
     const Ref name(checked(PyObject_GetAttrString(field, "name")));
     const Ref item(checked(PyObject_GetAttr(value, name.get())));
-    if (PyDict_SetItem(given.get(), name.get(), with_nodes(item.get()).get()) < 0)
-      throw_python_error();
+    given.emplace_back(text_or_empty(name.get()), arg_of(item.get()));
   }
   const fx::Target target = read_target(fx::OpCode::CallFunction, type);
-  return Ref(wrap_node(graph_->create(fx::OpCode::CallFunction, target, {},
-                                      read_kwargs(given.get()), name_for_target(target))));
+  return &graph_->create(fx::OpCode::CallFunction, target, {}, std::move(given),
+                         name_for_target(target));
 }
 
-// The same structure with nodes for tensors and symbolic numbers.
-Ref GraphRecorder::with_nodes_natively(PyObject* value) {
+// Without objects of Python for nodes: their classes are needed by those alone who look at a graph.
+std::vector<fx::Arg> GraphRecorder::args_of(PyObject* sequence) {
+  std::vector<fx::Arg> args;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
+    args.push_back(arg_of(PySequence_Fast_GET_ITEM(sequence, i)));
+  return args;
+}
+
+std::vector<fx::Arg> GraphRecorder::args_of_natively(PyObject* sequence) {
   const Natively natively(*this);
-  return with_nodes(value);
+  return args_of(sequence);
 }
 
-Ref GraphRecorder::with_nodes(PyObject* value) {
-  if (is_fx_node(value)) return Ref::share(value);
-  if (const auto level = levels_.find(value); level != levels_.end())
-    return Ref(wrap_node(*level->second));
+// The argument of a node: the same structure with nodes for tensors and symbolic numbers.
+fx::Arg GraphRecorder::arg_of(PyObject* value) {
+  using fx::Arg;
+  using fx::Compound;
+  if (const auto level = levels_.find(value); level != levels_.end()) return Arg(*level->second);
   if (const auto body = name_of_body_.find(value); body != name_of_body_.end())
-    return Ref(wrap_node(
-        graph_->create(fx::OpCode::GetAttr, fx::Target(body->second), {}, {}, body->second)));
+    return Arg(graph_->create(fx::OpCode::GetAttr, fx::Target(body->second), {}, {}, body->second));
   if (is_tensor(value)) {
     fx::Node* node = tracer_->node_of(tensor_of(value));
     if (!node) throw Break{"a tensor that is none of the graph's"};
-    return Ref(wrap_node(*node));
+    return Arg(*node);
   }
   if (is_symbolic(value)) {
     const auto& node = sym_node_of(value);
-    const fx::Arg arg = is_symint(value) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
-                                         : tracer_->arg_of(dispatch::Value(node));
-    return Ref(checked(wrap_arg(arg)));
+    return is_symint(value) ? tracer_->arg_of(dispatch::Value(SymInt(node)))
+                            : tracer_->arg_of(dispatch::Value(node));
   }
-  if (PyList_Check(value)) {
-    Ref list(checked(PyList_New(0)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); ++i)
-      if (PyList_Append(list.get(), with_nodes(PyList_GET_ITEM(value, i)).get()) < 0)
-        throw_python_error();
-    return list;
-  }
-  if (PyTuple_Check(value)) {
-    Ref tuple(checked(PyTuple_New(PyTuple_GET_SIZE(value))));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
-      PyTuple_SET_ITEM(tuple.get(), i, with_nodes(PyTuple_GET_ITEM(value, i)).release());
-    return tuple;
+  if (PyList_Check(value) || PyTuple_Check(value)) {
+    const auto kind = PyList_Check(value) ? Compound::Kind::List : Compound::Kind::Tuple;
+    return Arg(make_intrusive<Compound>(kind, args_of(value)));
   }
   if (PyDict_Check(value)) {
-    Ref dict(checked(PyDict_New()));
+    std::vector<fx::Value> keys;
+    std::vector<Arg> items;
     Py_ssize_t position = 0;
     PyObject *key, *item;
-    while (PyDict_Next(value, &position, &key, &item))
-      if (PyDict_SetItem(dict.get(), key, with_nodes(item).get()) < 0) throw_python_error();
-    return dict;
+    while (PyDict_Next(value, &position, &key, &item)) {
+      keys.push_back(read_any(key));
+      items.push_back(arg_of(item));
+    }
+    return Arg(make_intrusive<Compound>(Compound::Kind::Dict, std::move(items), std::move(keys)));
   }
   if (PySlice_Check(value)) {
     const auto* slice = reinterpret_cast<PySliceObject*>(value);
-    const Ref start = with_nodes(slice->start), stop = with_nodes(slice->stop),
-              step = with_nodes(slice->step);
-    return Ref(checked(PySlice_New(start.get(), stop.get(), step.get())));
+    return Arg(make_intrusive<Compound>(
+        Compound::Kind::Slice,
+        std::vector<Arg>{arg_of(slice->start), arg_of(slice->stop), arg_of(slice->step)}));
   }
-  if (Ref plain = plain_constant(value)) return plain;
-  if (dynamo::is_immutable(value)) return Ref::share(value);
-  if (Ref made = node_of_fields(value)) return made;
+  if (const Ref plain = plain_constant(value)) return read_arg(plain.get());
+  if (dynamo::is_immutable(value)) return read_arg(value);
+  if (fx::Node* made = node_of_fields(value)) return Arg(*made);
   // Functions and classes are named where they are used.
   if (!PyType_Check(value) && !PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
-  return Ref::share(value);
+  return read_arg(value);
 }
 
 namespace {
@@ -497,31 +499,24 @@ PyObject* operator_of(const char* method, bool& is_swapped) {
   return found;
 }
 
-const char* text_or_empty(PyObject* o) {
-  const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
-  if (!text) PyErr_Clear();
-  return text ? text : "";
-}
-
 }  // namespace
 
 // Methods are called by name, operators are those of `operator`, attributes are read by getattr.
-fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kwargs) {
-  Ref own_args = with_nodes(args);
-  Ref own_kwargs = kwargs ? with_nodes(kwargs) : Ref();
+fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs) {
+  fx::Kwargs named;
+  Py_ssize_t position = 0;
+  PyObject *key, *item;
+  while (kwargs && PyDict_Next(kwargs, &position, &key, &item))
+    named.emplace_back(text_or_empty(key), arg_of(item));
   const auto make = [&](fx::OpCode op, PyObject* target) -> fx::Node& {
     const fx::Target read = read_target(op, target);
-    return graph_->create(op, read, read_args(own_args.get()),
-                          own_kwargs ? read_kwargs(own_kwargs.get()) : fx::Kwargs{},
-                          name_for_target(read));
+    return graph_->create(op, read, std::move(args), std::move(named), name_for_target(read));
   };
   if (Py_IS_TYPE(function, &PyMethodDescr_Type) || Py_IS_TYPE(function, &PyWrapperDescr_Type)) {
     const Ref name(checked(PyObject_GetAttrString(function, "__name__")));
     bool is_swapped = false;
     if (PyObject* found = operator_of(text_or_empty(name.get()), is_swapped)) {
-      if (is_swapped)
-        own_args = Ref(checked(PyTuple_Pack(2, PyTuple_GET_ITEM(own_args.get(), 1),
-                                            PyTuple_GET_ITEM(own_args.get(), 0))));
+      if (is_swapped) args = {args.at(1), args.at(0)};
       return make(fx::OpCode::CallFunction, found);
     }
     return make(fx::OpCode::CallMethod, name.get());
@@ -535,8 +530,8 @@ fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kw
     if (std::strcmp(text_or_empty(accessor.get()), "__get__") != 0)
       throw Break{"a write to an attribute of a tensor"};
     static PyObject* const getattr = attribute_of("builtins", "getattr");
-    own_args = Ref(checked(PyTuple_Pack(2, PyTuple_GET_ITEM(own_args.get(), 0), name.get())));
-    own_kwargs = Ref();
+    args = {args.at(0), read_arg(name.get())};
+    named.clear();
     return make(fx::OpCode::CallFunction, getattr);
   }
   return make(fx::OpCode::CallFunction, function);
@@ -613,9 +608,10 @@ static dispatch::Value results_of(PyObject* result) {
   return dispatch::Value(std::move(items));
 }
 
-void GraphRecorder::record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result) {
+void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs,
+                           PyObject* result) {
   const Natively natively(*this);
-  fx::Node& node = create(function, args, kwargs);
+  fx::Node& node = create(function, std::move(args), kwargs);
   node.set_meta_value("stack_trace", dispatch::Value(user_lines()));
   kept_.push_back(Ref::share(result));
   // Results that stood for something before stand for it still: writes in place.
@@ -631,7 +627,7 @@ void GraphRecorder::record(PyObject* function, PyObject* args, PyObject* kwargs,
 void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
   if (rehearsal_) return;
   const Natively natively(*this);
-  fx::Node& node = create(function, args, nullptr);
+  fx::Node& node = create(function, args_of(args), nullptr);
   // Levels have other numbers at other runs.
   constexpr long kSmallest = 1 << 10;
   if (!PyLong_CheckExact(result) || PyLong_AsLong(result) < kSmallest) return;
@@ -686,16 +682,15 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
   const Natively natively(*this);
   try {
     if (mark() > 0 || !outputs_.empty()) {
-      Ref results(checked(PyTuple_New(static_cast<Py_ssize_t>(outputs_.size()))));
-      for (size_t i = 0; i < outputs_.size(); ++i)
-        PyTuple_SET_ITEM(results.get(), i, with_nodes(outputs_[i]).release());
-      graph_->output(read_arg(results.get()));
+      std::vector<fx::Arg> results;
+      for (PyObject* output : outputs_) results.push_back(arg_of(output));
+      graph_->output(fx::Arg::tuple(std::move(results)));
       Ref fakes(checked(PyList_New(0)));
       for (const Input& input : inputs_) {
         compiled.inputs.push_back(input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
-      const Ref graph(wrap_graph(graph_));
+      const Ref graph(wrap_graph_bare(graph_));
       const Ref made(checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr)));
       PyObject *callable = nullptr, *is_foreign = nullptr;

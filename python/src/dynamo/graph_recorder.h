@@ -19,23 +19,6 @@
 
 namespace taeda::python {
 
-// What functions that are not entered do, by object. Python fills it when the first program is
-// compiled (taeda/compiler/_known_calls.py).
-class KnownCalls {
- public:
-  void set(PyObject* function, dynamo::CallKind kind);
-  dynamo::CallKind of(PyObject* function) const;
-  // Another function is entered instead; null without one. Borrowed.
-  void substitute(PyObject* function, PyObject* with);
-  PyObject* substitute_of(PyObject* function) const;
-  bool empty() const { return kinds_.empty(); }
-
- private:
-  std::unordered_map<PyObject*, dynamo::CallKind> kinds_;
-  std::unordered_map<PyObject*, PyObject*> substitutes_;
-};
-KnownCalls& known_calls();
-
 // Sizes and numbers of inputs at earlier captures of a region: what differs from one to the next
 // becomes a symbol.
 struct History {
@@ -69,6 +52,7 @@ class GraphRecorder final : public dynamo::Recorder {
   int replays_writes(const std::vector<int>& sources) const override;
   bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
+  bool has_symbolic_sizes(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
   bool is_subclass(PyObject* value) const override;
@@ -88,6 +72,8 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
+  bool has_named_logs() const override;
+  dynamo::CallKind named_log_kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
   // The tensor or number of the program at a source; null where it is no input. Borrowed.
@@ -133,13 +119,15 @@ class GraphRecorder final : public dynamo::Recorder {
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
   const fx::Node* node_of_number(PyObject* number) const;
-  Ref with_nodes(PyObject* value);
-  Ref with_nodes_natively(PyObject* value);
-  Ref node_of_fields(PyObject* value);
+  fx::Arg arg_of(PyObject* value);
+  std::vector<fx::Arg> args_of(PyObject* sequence);
+  std::vector<fx::Arg> args_of_natively(PyObject* sequence);
+  fx::Node* node_of_fields(PyObject* value);
   std::string unique_name(const std::string& source);
   std::string user_lines();
-  void record(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
-  fx::Node& create(PyObject* function, PyObject* args, PyObject* kwargs);
+  void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result);
+  fx::Node& create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs);
+  void learn(PyObject* function) const;
 
   dynamo::Sources& sources_;
   dynamo::GuardProgram& guards_;
@@ -170,6 +158,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
+  Ref named_logs_;              // a dict of kinds, by function or method
   bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;

@@ -65,8 +65,8 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
     return changes;
   }
   // Parameters have the sizes they have.
-  static PyObject* const parameter = attribute_of("taeda.nn", "Parameter");
-  const int is_parameter = PyObject_IsInstance(object, parameter);
+  PyObject* parameter = parameter_class();
+  const int is_parameter = parameter ? PyObject_IsInstance(object, parameter) : 0;
   if (is_parameter < 0) throw_python_error();
   if (is_parameter) {
     dims.assign(rank, DimDynamic::Static);

@@ -21,6 +21,12 @@ inline PyObject* attribute_of(const char* module, const char* name) {
   return checked(PyObject_GetAttrString(loaded.get(), name));
 }
 
+// taeda.nn.Parameter; null where the program did not import it.
+inline PyObject* parameter_class() {
+  static dynamo::Loaded parameter("taeda.nn.parameter", "Parameter");
+  return parameter.get();
+}
+
 // Whether a tensor is of a class that answers calls, whether or not this thread asks classes now.
 inline bool is_of_asked_class(PyObject* tensor) {
   const OverrideState state = override_state();

@@ -13,6 +13,7 @@
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
+#include "taeda/dynamo/capture/source.h"
 #include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/mode_calls.h"
 #include "taeda/fx/regions.h"
@@ -79,8 +80,15 @@ struct Functions {
     for (const fx::Builtin& b : fx::all_builtins())
       add(b, find(b.name, {"operator", "math", "builtins", "taeda"}));
     for (const fx::Builtin& b : fx::mode_builtins())
-      add(b, find(b.name, {"taeda._C", "taeda.amp.autocast_mode"}));
-    // Importing the package defines the operators.
+      if (fx::sets_grad_mode(&b)) add(b, find(b.name, {"taeda._C"}));
+  }
+  void add_autocast() {
+    for (const fx::Builtin& b : fx::mode_builtins())
+      if (!by_builtin.contains(&b)) add(b, find(b.name, {"taeda.amp.autocast_mode"}));
+  }
+  // Importing the package defines the operators.
+  void add_control_flow() {
+    if (!by_operator.empty()) return;
     const Ref package(checked(PyImport_ImportModule("taeda.fx.control_flow")));
     const Ref ops(checked(PyImport_ImportModule("taeda._ops")));
     const Ref all(checked(PyObject_GetAttrString(ops.get(), "ops")));
@@ -107,9 +115,27 @@ struct Functions {
   }
 };
 
-const Functions& known_functions() {
-  static const auto* all = new Functions;
+// Modules are imported in between, while other threads run: no lock is held but the GIL.
+Functions& known_functions() {
+  static Functions* all = nullptr;
+  if (!all) all = new Functions;
   return *all;
+}
+
+const Functions& all_functions() {
+  Functions& all = known_functions();
+  all.add_autocast();
+  all.add_control_flow();
+  return all;
+}
+
+// With those of modules that the program imported; it cannot hold others.
+const Functions& loaded_functions() {
+  Functions& all = known_functions();
+  // Names that the modules define behind the others: their imports are over.
+  if (Ref(dynamo::loaded("taeda.amp.autocast_mode", "_exit_autocast"))) all.add_autocast();
+  if (Ref(dynamo::loaded("taeda.fx.control_flow", "__all__"))) all.add_control_flow();
+  return all;
 }
 
 fx::Value constant(PyObject* o) {
@@ -248,7 +274,7 @@ fx::Value read_any(PyObject* o) { return o == Py_None ? fx::Value() : constant(o
 PyObject* wrap_any(const fx::Value& v) { return wrap_constant(v); }
 
 PyObject* control_flow_object(const dispatch::Operator& op) {
-  return is_control_flow(op) ? known_functions().by_operator.at(&op) : nullptr;
+  return is_control_flow(op) ? all_functions().by_operator.at(&op) : nullptr;
 }
 
 Arg read_arg(PyObject* o) {
@@ -298,9 +324,10 @@ fx::Target read_target(fx::OpCode op, PyObject* o) {
   TAEDA_CHECK_VALUE(PyCallable_Check(o), "Node target ", PythonObject(o).text(), " has type ",
                     Py_TYPE(o)->tp_name, " but a Callable is expected");
   if (dispatch::Operator* found = operator_of_overload(o)) return fx::Target(*found);
-  if (auto it = known_functions().by_object.find(o); it != known_functions().by_object.end())
+  const Functions& known = loaded_functions();
+  if (auto it = known.by_object.find(o); it != known.by_object.end())
     return fx::Target(*it->second);
-  if (auto it = known_functions().operators.find(o); it != known_functions().operators.end())
+  if (auto it = known.operators.find(o); it != known.operators.end())
     return fx::Target(*it->second);
   return fx::Target(IntrusivePtr<dispatch::Opaque>(make_intrusive<PythonObject>(o)));
 }
@@ -331,7 +358,11 @@ PyObject* wrap_target(const fx::Target& target) {
     PyObject* flow = control_flow_object(*op);
     return Py_NewRef(flow ? flow : overload_of(*op));
   }
-  if (const fx::Builtin* b = target.builtin()) return Py_NewRef(known_functions().by_builtin.at(b));
+  if (const fx::Builtin* b = target.builtin()) {
+    const auto known = known_functions().by_builtin.find(b);
+    const bool is_known = known != known_functions().by_builtin.end();
+    return Py_NewRef(is_known ? known->second : all_functions().by_builtin.at(b));
+  }
   return wrap_constant(fx::Value(*target.object()));
 }
 

@@ -326,9 +326,29 @@ PyObject* get_iterator(PyObject* self, PyObject* reversed) {
   return o;
 }
 
+// The object of the graph that a bare one has.
+PyObject* full_graph(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_fx_graph(o), "full_graph takes a graph");
+    return wrap_graph(graph_object(o)->value);
+  });
+}
+PyObject* count_calls(PyObject*, PyObject* o) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(is_fx_graph(o), "count_calls takes a graph");
+    int64_t count = 0;
+    for (const fx::Node& node : graph(o))
+      count += node.op() == fx::OpCode::CallFunction || node.op() == fx::OpCode::CallMethod ||
+               node.op() == fx::OpCode::CallModule;
+    return wrap(count);
+  });
+}
+
 PyMethodDef graph_functions[] = {
     {"set_classes", set_graph_classes, METH_VARARGS, nullptr},
     {"parse_graph", parse, METH_O, nullptr},
+    {"full_graph", full_graph, METH_O, nullptr},
+    {"count_calls", count_calls, METH_O, nullptr},
     {},
 };
 
@@ -394,6 +414,13 @@ PyObject* wrap_graph(IntrusivePtr<fx::Graph> value) {
   graph(o).peer = nullptr;
   graph_object(o)->value = std::move(value);
   graph(o).peer = o;
+  return o;
+}
+
+PyObject* wrap_graph_bare(IntrusivePtr<fx::Graph> value) {
+  PyObject* o = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(fx_graph_type)));
+  graph(o).peer = nullptr;
+  graph_object(o)->value = std::move(value);
   return o;
 }
 

@@ -12,6 +12,7 @@
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
 #include "python/src/shapes/sym_types.h"
+#include "taeda/dynamo/capture/source.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/tracer.h"
@@ -23,9 +24,9 @@ fx::Tracer& tracer(PyObject* o) { return static_cast<fx::Tracer&>(*native_mode_o
 
 bool is_parameter(const Tensor& t) {
   const GilHold gil;
+  const Ref type(dynamo::loaded("taeda.nn.parameter", "Parameter"));
+  if (!type) return false;
   const Ref object(checked(wrap(t)));
-  const Ref module(checked(PyImport_ImportModule("taeda.nn.parameter")));
-  const Ref type(checked(PyObject_GetAttrString(module.get(), "Parameter")));
   const int yes = PyObject_IsInstance(object.get(), type.get());
   if (yes < 0) throw_python_error();
   return yes == 1;

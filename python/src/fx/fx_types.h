@@ -56,6 +56,9 @@ fx::Node& expect_node(PyObject* o, const char* what);
 // New references; throw the pending Python error.
 PyObject* wrap_node(fx::Node& node);
 PyObject* wrap_graph(IntrusivePtr<fx::Graph> graph);
+// An object of the class without Python's part, for functions of C++ alone; `full_graph` gives the
+// graph's own object.
+PyObject* wrap_graph_bare(IntrusivePtr<fx::Graph> graph);
 PyObject* wrap_nodes(const std::vector<fx::Node*>& nodes);  // a list
 PyObject* wrap_arg(const fx::Arg& arg);
 PyObject* wrap_args(const std::vector<fx::Arg>& args);  // a tuple

@@ -9,11 +9,8 @@ from taeda.compiler._counters import (
     reset_recompile_user_contexts,
 )
 from taeda.compiler._instruction_source import get_instruction_source_311
-from taeda.compiler._metrics import (
-    CompilationMetrics,
-    clear_compilation_metrics,
-    get_compilation_metrics,
-)
+from taeda.compiler._metrics import clear_compilation_metrics, get_compilation_metrics
+from taeda.compiler._metrics_records import CompilationMetrics
 from taeda.compiler._testing_results import (
     clone_input,
     clone_inputs,

@@ -8,25 +8,16 @@ Kernels are interpreted at once, while the system's compiler builds native ones;
 when it is there, and no bit changes.
 """
 
-import copy
 import itertools
-import os
 import weakref
 from operator import attrgetter
 
 from taeda import _C
-from taeda.amp._backward_scope import backward_scope
 from taeda.compiler._capture import make_fake_mode
-from taeda.fx.control_flow._regions import with_regions
-from taeda.fx.graph_module import GraphModule
-from taeda.fx.node import map_arg
-from taeda.nn.parameter import Buffer, Parameter
-from taeda.utils import _pytree as pytree
+from taeda.compiler._options import is_strict, list_mode_options, list_options
 from taeda.utils._compile_logs import wanted
 from taeda.utils._config_module import functorch_config
 from taeda.utils._config_module import inductor_config as config
-
-from . import _logs
 
 __all__ = [
     "CompiledModule",
@@ -43,10 +34,6 @@ NATIVE_MODES = ("background", "wait", "never", "only")
 # Compiled programs that are alive, for taeda.compiler.wait().
 _alive = weakref.WeakSet()
 _numbers = itertools.count()
-
-
-def _is_strict():
-    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
 def _attributes(gm, graph):
@@ -84,6 +71,8 @@ def _form(result):
 
 def _interface(graph):
     """The numbers of inputs and results of a graph."""
+    from taeda.utils import _pytree as pytree
+
     outputs = graph.find_nodes(op="output")
     results = pytree.tree_leaves(outputs[0].args, is_leaf=lambda x: x is None) if outputs else []
     return len(graph.find_nodes(op="placeholder")), len(results)
@@ -91,6 +80,8 @@ def _interface(graph):
 
 def _add_values(graph):
     """Gives nodes that a pass made the values that the compiler reads."""
+    from taeda.fx.node import map_arg
+
     for node in graph.nodes:
         if node.op != "call_function" or "val" in node.meta:
             continue
@@ -132,6 +123,8 @@ def _frozen(gm, example_inputs):
     """Which inputs are parameters or buffers, where config.freezing holds; None elsewhere."""
     if not config.freezing or _C.is_grad_enabled():
         return None
+    from taeda.nn.parameter import Buffer, Parameter
+
     # A captured graph has fake tensors for them, and names inputs by where they come from.
     nodes = gm.graph.find_nodes(op="placeholder")
     return [
@@ -142,15 +135,25 @@ def _frozen(gm, example_inputs):
     ]
 
 
+def _backward_scope():
+    if functorch_config.backward_pass_autocast == "same_as_forward":
+        return None
+    from taeda.amp._backward_scope import backward_scope
+
+    return backward_scope()
+
+
 def _plan_options(form, gm, example_inputs):
     return {
         "form": form,
         "frozen": _frozen(gm, example_inputs),
         "lays_out_filters": config.layout_optimization,
         "fuses_into_products": config.epilogue_fusion,
+        "has_post_ops": not config.exact,
+        "lays_out_images": config.layout_optimization and not config.exact,
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
-        "backward_scope": backward_scope(),
+        "backward_scope": _backward_scope(),
         **_passes(),
     }
 
@@ -161,15 +164,22 @@ class CompiledModule:
     _is_own = True  # of the package, for captures
 
     def __init__(self, gm, plan, structure=None):
-        self._graph = gm.graph
+        self._captured = gm
         self._plan = plan
         self._structure = structure
         self._number = next(_numbers)
         _alive.add(self)
 
+    @property
+    def _graph(self):
+        return self._captured.graph
+
     @classmethod
     def of_operators(cls, gm, example_inputs):
         """Of a graph that calls operators."""
+        from taeda.fx.control_flow._regions import with_regions
+        from taeda.utils import _pytree as pytree
+
         result = gm.graph.output_node().args[0]
         form = _form(result)
         structure = None
@@ -190,13 +200,16 @@ class CompiledModule:
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
         mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()[0]
         options = _plan_options("tuple", gm, example_inputs)
-        plan = _C._inductor.compile_open(gm.graph, example_inputs, mode, options, gm)
+        graph = getattr(gm, "_bare", None) or gm.graph
+        plan = _C._inductor.compile_open(graph, example_inputs, mode, options, gm)
         return cls(gm, plan)
 
     def __call__(self, *args):
         result = self._plan(*args)
         if self._structure is None:
             return result
+        from taeda.utils import _pytree as pytree
+
         return pytree.tree_unflatten(result, self._structure)
 
     def start_native(self):
@@ -206,7 +219,7 @@ class CompiledModule:
     def wait(self):
         """Waits for kernels that are being compiled; one that could not be stays interpreted."""
         self._plan.wait_native()
-        if _is_strict():
+        if is_strict():
             self._plan.check_native()
 
     def compile_native(self):
@@ -263,6 +276,8 @@ def _start(make, gm, example_inputs, native, check):
     if native == "only":
         compiled._plan.set_native_only()
     if logs:
+        from . import _logs
+
         _logs.show(compiled, logs)
     return compiled
 
@@ -278,6 +293,10 @@ def compile(gm, example_inputs, *, native=None, check=None):
     check: each kernel runs interpreted and native, and differing bits are an error.
     """
     if config.pre_grad_custom_pass is not None:
+        import copy
+
+        from taeda.fx.graph_module import GraphModule
+
         gm = GraphModule(gm, copy.deepcopy(gm.graph))
         _one_after_the_other(config.pre_grad_custom_pass)(gm.graph)
     return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
@@ -320,6 +339,9 @@ def aoti_load_package(path, run_single_threaded=False, device_index=-1):
     return load_package(path, run_single_threaded=run_single_threaded, device_index=device_index)
 
 
-from taeda.compiler._options import list_mode_options, list_options  # noqa: E402
+def __getattr__(name):
+    from importlib import import_module
 
-from . import compile_fx, metrics  # noqa: E402
+    if name not in ("compile_fx", "metrics", "_logs"):
+        raise AttributeError(f"module 'taeda._inductor' has no attribute '{name}'")
+    return import_module(f"taeda._inductor.{name}")

@@ -1,8 +1,8 @@
 """What a program may ask, and tell, about being compiled."""
 
 import contextlib
-import threading
 import time
+from _thread import _local
 
 from taeda import _C
 from taeda.utils._config_module import compiler_config as config
@@ -75,7 +75,7 @@ def __dir__():
 _process_start = time.time() - 1
 
 
-class _Now(threading.local):
+class _Now(_local):
     """What this thread is doing."""
 
     is_exporting = False

@@ -1,35 +1,14 @@
 """Functions of the program that are told when a compilation begins and ends."""
 
 import contextlib
-import dataclasses
-import enum
-import threading
+from _thread import RLock
 
 __all__ = [
-    "CallbackArgs",
-    "CallbackTrigger",
     "CompilationCallbackHandler",
     "callback_handler",
     "on_compile_end",
     "on_compile_start",
 ]
-
-
-class CallbackTrigger(enum.Enum):
-    """What is compiled."""
-
-    DYNAMO = 1
-    LAZY_BACKWARD = 2
-    TRITON_AUTOTUNING = 3
-    CUDAGRAPH_RECORDING = 4
-
-
-@dataclasses.dataclass
-class CallbackArgs:
-    """What a callback gets."""
-
-    callback_trigger: CallbackTrigger
-    compile_id: str
 
 
 class CompilationCallbackHandler:
@@ -42,7 +21,7 @@ class CompilationCallbackHandler:
         self.start_callbacks = []
         self.end_callbacks = []
         self._pending = 0
-        self._lock = threading.RLock()
+        self._lock = RLock()
 
     def register_start_callback(self, callback):
         """Adds a function that is called when a compilation begins."""
@@ -72,31 +51,30 @@ class CompilationCallbackHandler:
         for callback in self.end_callbacks:
             callback(args)
 
-    def begin(self, args):
-        """A compilation begins."""
+    def begin(self, trigger, compile_id):
+        """A compilation begins; `trigger` is a CallbackTrigger or its name."""
         with self._lock:
             self._pending += 1
-            if self._pending == 1:
-                self.run_start_callbacks(args)
+            if self._pending == 1 and self.start_callbacks:
+                self.run_start_callbacks(_args(trigger, compile_id))
 
-    def end(self, args):
+    def end(self, trigger, compile_id):
         """A compilation ends."""
         with self._lock:
             try:
-                if self._pending == 1:
-                    self.run_end_callbacks(args)
+                if self._pending == 1 and self.end_callbacks:
+                    self.run_end_callbacks(_args(trigger, compile_id))
             finally:
                 self._pending -= 1
 
     @contextlib.contextmanager
     def install_callbacks(self, trigger, compile_id):
         """The scope of a compilation."""
-        args = CallbackArgs(trigger, compile_id)
         try:
-            self.begin(args)
+            self.begin(trigger, compile_id)
             yield
         finally:
-            self.end(args)
+            self.end(trigger, compile_id)
 
     def clear(self):
         """Forgets all callbacks."""
@@ -104,6 +82,14 @@ class CompilationCallbackHandler:
         self.end_callbacks.clear()
         if self._pending != 0:
             raise AssertionError(f"Cannot clear callbacks while {self._pending} are pending")
+
+
+def _args(trigger, compile_id):
+    from taeda.compiler._callback_args import CallbackArgs, CallbackTrigger
+
+    return CallbackArgs(
+        CallbackTrigger[trigger] if isinstance(trigger, str) else trigger, compile_id
+    )
 
 
 callback_handler = CompilationCallbackHandler()

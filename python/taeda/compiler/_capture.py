@@ -1,25 +1,23 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
 import functools
-import re
 import warnings
 
 from taeda import _C
+from taeda.compiler import _known_calls
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
-from taeda.fx.graph_module import GraphModule
-from taeda.fx.node import map_arg
 from taeda.fx.symbolic.shape_env import ShapeEnv
-from taeda.nn import Module
 from taeda.utils._config_module import compiler_config
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "DATA_DEPENDENT",
+    "CapturedGraph",
     "add_hook",
     "apply_function",
     "constant_numbers",
@@ -45,14 +43,26 @@ def _changing_sources():
 
     A name is the text of a source or a pattern of such texts.
     """
+    if not compiler_config.dynamic_sources:
+        return None
+    import re
+
     names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
     parts = [part for name in names if name for part in (re.escape(name), name)]
     return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
 
 
+def _named_logs():
+    """What calls do that settings name, by function or method."""
+    kinds = dict.fromkeys(config.reorderable_logging_functions, _known_calls.REORDERED)
+    # A warning is told behind the graph by itself, with the line that it is about.
+    kinds.pop(warnings.warn, None)
+    return kinds | dict.fromkeys(config.ignore_logging_functions, _known_calls.IGNORED)
+
+
 def make_fake_mode():
     """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
-    of the sources whose sizes and numbers are symbols.
+    of the sources whose sizes and numbers are symbols; what settings say of functions that log.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     """
@@ -62,7 +72,7 @@ def make_fake_mode():
     )
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
     takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
-    return mode, takes_numbers, _changing_sources()
+    return mode, takes_numbers, _changing_sources(), _named_logs()
 
 
 def replays_writes(sources):
@@ -83,8 +93,46 @@ def constant_numbers():
     return bool(config.specialize_int), bool(config.specialize_float)
 
 
+class CapturedGraph:
+    """What a capture gives to be compiled: a graph, and as attributes the functions which it gives
+    to its calls.
+
+    Plans are made of it in C++; the classes of Python for graphs are loaded for those who look.
+    """
+
+    def __init__(self, bare, bodies):
+        self._bare = bare
+        self._bodies = bodies
+        self._module = None
+
+    def __getattr__(self, name):
+        if self._bodies is None or name not in self._bodies:
+            raise AttributeError(f"the graph has no function {name}")
+        return self._bodies[name]
+
+    @property
+    def num_calls(self):
+        return _C._fx.count_calls(self._bare)
+
+    @property
+    def graph(self):
+        """The graph for Python."""
+        return _C._fx.full_graph(self._bare)
+
+    @property
+    def module(self):
+        """The same as a GraphModule."""
+        if self._module is None:
+            from taeda.fx.graph_module import GraphModule
+
+            self._module = GraphModule(with_bodies(self.graph, self._bodies), self.graph)
+        return self._module
+
+
 def with_bodies(graph, bodies):
     """A module that has the functions which a graph gives to its calls, and nothing else."""
+    from taeda.nn import Module
+
     root = Module()
     names = {node.target for node in graph.nodes if node.op == "get_attr"}
     for name in sorted(names):
@@ -94,6 +142,8 @@ def with_bodies(graph, bodies):
 
 def _do_the_same(one, other):
     """Whether two graphs hold the same calls on their inputs."""
+    from taeda.fx.node import map_arg
+
     if len(one.nodes) != len(other.nodes):
         return False
     node_of = {}
@@ -131,6 +181,8 @@ def make_body(graph, bodies):
     for module in bodies.values():
         if _do_the_same(graph, module.graph):
             return module
+    from taeda.fx.graph_module import GraphModule
+
     return GraphModule(with_bodies(graph, bodies), graph)
 
 

@@ -1,40 +1,33 @@
 """taeda.compile: functions and modules that are captured as they are called, and compiled."""
 
-import dataclasses
 import functools
-import inspect
 import itertools
-import linecache
+import sys
 import types
-import typing
 import warnings
 import weakref
+from collections.abc import Mapping
 
 import taeda
 from taeda import _C
-from taeda._inductor import _is_strict
+from taeda.compiler import _known_calls  # noqa: F401  captures ask it
 from taeda.compiler._backends import (
     OWN_BACKENDS,
     get_default_backend,
     inductor,
     lookup_backend,
 )
-from taeda.compiler._callbacks import CallbackArgs, CallbackTrigger, callback_handler
-from taeda.compiler._capture import with_bodies
+from taeda.compiler._callbacks import callback_handler
+from taeda.compiler._capture import CapturedGraph
 from taeda.compiler._counters import counters, keep_reason, recompile_contexts
-from taeda.compiler._errors import BackendCompilerFailed
-from taeda.compiler._guards import GuardFail, as_filter, without_scope
 from taeda.compiler._metrics import measured
-from taeda.compiler._module import OptimizedModule
-from taeda.compiler._options import InductorBackend, NamedBackend
+from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
-from taeda.fx.graph_module import GraphModule
 from taeda.utils._compile_logs import is_wanted, print_log
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
     "CompileContext",
-    "OptimizedModule",
     "compile",
     "compile_callable",
     "forget_all",
@@ -48,20 +41,38 @@ _alive = weakref.WeakSet()
 _compile_ids = itertools.count()
 
 
-@dataclasses.dataclass
 class CompileContext:
-    """How a function is compiled: the arguments of taeda.compile, read and checked."""
+    """How a function is compiled: the arguments of taeda.compile, read and checked.
 
-    backend: typing.Callable
-    fullgraph: bool = False
-    dynamic: bool | None = None
-    recompile_limit: int | None = None
-    guard_filter_fn: typing.Callable | None = None
-    guard_export_fn: typing.Callable | None = None
-    guard_fail_fn: typing.Callable | None = None
-    error_on_graph_break: bool | None = None
-    # Told of captures in place of counters.
-    report: typing.Callable | None = None
+    report: told of captures in place of counters.
+    """
+
+    def __init__(
+        self,
+        backend,
+        *,
+        fullgraph=False,
+        dynamic=None,
+        recompile_limit=None,
+        guard_filter_fn=None,
+        guard_export_fn=None,
+        guard_fail_fn=None,
+        error_on_graph_break=None,
+        report=None,
+    ):
+        if dynamic is not None and not isinstance(dynamic, bool):
+            raise AssertionError(
+                f"Expected enable to be a bool, got {type(dynamic)}; dynamic is True, False or None"
+            )
+        self.backend = backend
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        self.recompile_limit = recompile_limit
+        self.guard_filter_fn = guard_filter_fn
+        self.guard_export_fn = guard_export_fn
+        self.guard_fail_fn = guard_fail_fn
+        self.error_on_graph_break = error_on_graph_break
+        self.report = report
 
     @property
     def compiler_config(self):
@@ -69,25 +80,24 @@ class CompileContext:
         return getattr(self.backend, "config", None)
 
 
-def _count(gm):
-    num_calls = sum(
-        node.op in ("call_function", "call_method", "call_module") for node in gm.graph.nodes
-    )
+def _count(num_calls):
     counters["stats"]["unique_graphs"] += 1
     counters["stats"]["calls_captured"] += num_calls
-    return num_calls
 
 
-def _print_graph(gm):
+def _print_graph(captured):
     if is_wanted("graph"):
-        print_log("graph", f"captured\n{gm.graph}")
+        print_log("graph", f"captured\n{captured.graph}")
     if is_wanted("graph_code"):
-        print_log("graph_code", f"captured\n{gm.print_readable(print_output=False)}")
+        text = captured.module.print_readable(print_output=False)
+        print_log("graph_code", f"captured\n{text}")
 
 
 def _print_event(what, text, file, line, code):
     """Prints what a capture tells of itself, where that is wanted."""
     if what == "break" and is_wanted("graph_breaks"):
+        import linecache
+
         source = linecache.getline(file, line).strip()
         print_log("graph_breaks", f"{file}:{line}: {text}\n    {source}")
     elif what in ("recompile", "limit") and is_wanted("recompiles"):
@@ -109,55 +119,63 @@ def _is_inductor(backend):
     return backend is inductor or isinstance(backend, InductorBackend)
 
 
-def _calls_of(gm):
-    return [(node.op, node.target, node.args, node.kwargs) for node in gm.graph.nodes]
+def _calls_of(captured):
+    nodes = captured.module.graph.nodes
+    return [(node.op, node.target, node.args, node.kwargs) for node in nodes]
 
 
 def _is_of_package(backend):
     return _is_inductor(backend) or getattr(backend, "compiler_fn", backend) in OWN_BACKENDS
 
 
-def _is_graph(compiled, gm, calls):
+def _is_graph(compiled, captured, calls):
     """Whether what a backend of the program gave is the captured graph, run by the package.
 
     Where that raises, the program raises by itself; what other functions raise is the backend's.
     """
     if hasattr(compiled, "_is_own"):
         return True
-    return getattr(compiled, "__self__", compiled) is gm and _calls_of(gm) == calls
+    is_same = getattr(compiled, "__self__", compiled) is captured.module
+    return is_same and _calls_of(captured) == calls
 
 
-def _name_values(gm):
-    """Backends written for captured graphs look for values under PyTorch's name."""
-    for node in gm.graph.nodes:
-        if "val" in node.meta:
-            node.meta["example_value"] = node.meta["val"]
+def _for_backend(captured, backend):
+    """The graph as a GraphModule; backends of programs look for values under PyTorch's name."""
+    if getattr(backend, "__module__", None) != inductor.__module__:
+        for node in captured.graph.nodes:
+            if "val" in node.meta:
+                node.meta["example_value"] = node.meta["val"]
+    return captured.module
 
 
 def _graph_compiler(context):
     """What the capture calls with a graph."""
     made = []  # lives as long as the function, so that wait() finds what was compiled for it
 
-    def compile_graph(graph, inputs, bodies):
-        gm = GraphModule(with_bodies(graph, bodies), graph)
-        num_calls = _count(gm)
-        _print_graph(gm)
+    def compile_graph(bare_graph, inputs, bodies):
+        captured = CapturedGraph(bare_graph, bodies)
+        num_calls = captured.num_calls
+        _count(num_calls)
+        _print_graph(captured)
         backend = forced_backend() or context.backend
         if _C._dynamo.compiles_provisionally():
             backend = lookup_backend("aot_eager")
         try:
-            if getattr(backend, "__module__", None) != inductor.__module__:
-                _name_values(gm)
             is_own = _is_of_package(backend)
-            calls = None if is_own else _calls_of(gm)
+            calls = None if is_own else _calls_of(captured)
             with measured(num_calls, len(inputs)):
-                compiled = backend(gm, inputs)
+                if isinstance(backend, InductorBackend):
+                    compiled = backend.compile_captured(captured, inputs)
+                else:
+                    compiled = backend(_for_backend(captured, backend), inputs)
                 if not callable(compiled):
                     raise AssertionError("compiler_fn did not return callable")
-            is_foreign = not (is_own or _is_graph(compiled, gm, calls))
+            is_foreign = not (is_own or _is_graph(compiled, captured, calls))
         except Exception as error:
-            is_optional = _is_inductor(backend) and not _is_strict()
+            is_optional = _is_inductor(backend) and not is_strict()
             if not is_optional and not config.suppress_errors:
+                from taeda.compiler._errors import BackendCompilerFailed
+
                 raise BackendCompilerFailed(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
@@ -166,7 +184,7 @@ def _graph_compiler(context):
                 f"{type(error).__name__}: {error}",
                 stacklevel=2,
             )
-            compiled, is_foreign = gm.forward, False
+            compiled, is_foreign = captured.module.forward, False
         made.append(compiled)
         # Plans are called without Python in between.
         return getattr(compiled, "_plan", compiled), is_foreign
@@ -176,8 +194,8 @@ def _graph_compiler(context):
 
 def _tell_callbacks(what):
     """Calls the program's functions for the beginning and the end of a compilation."""
-    args = CallbackArgs(CallbackTrigger.DYNAMO, f"{next(_compile_ids)}/0")
-    (callback_handler.begin if what == "begin" else callback_handler.end)(args)
+    compile_id = f"{next(_compile_ids)}/0"
+    (callback_handler.begin if what == "begin" else callback_handler.end)("DYNAMO", compile_id)
 
 
 def _counting(context, made):
@@ -200,6 +218,8 @@ def _counting(context, made):
         elif what == "recompile":
             counters["recompile"][text] += 1
             if context.guard_fail_fn is not None:
+                from taeda.compiler._guards import GuardFail, without_scope
+
                 # Locals of the program as it names them: x, where guards say L['x'].
                 context.guard_fail_fn(GuardFail(without_scope(text), code))
             return config.error_on_recompile
@@ -237,16 +257,21 @@ def trampoline(function, *args, **kwargs):
     return function(*args, **kwargs)
 
 
+def _guard_filter(context):
+    if context.guard_filter_fn is None and context.guard_export_fn is None:
+        return None
+    from taeda.compiler._guards import as_filter
+
+    return as_filter(context.guard_filter_fn, context.guard_export_fn)
+
+
 def compile_callable(function, context):
     """A callable that captures and compiles a function as it is called."""
-    from taeda.compiler._known_calls import fill
-
-    fill()
     made_as = []
     settings = {
         "compile": _graph_compiler(context),
         "report": context.report or _counting(context, made_as),
-        "filter": as_filter(context.guard_filter_fn, context.guard_export_fn),
+        "filter": _guard_filter(context),
         "fullgraph": context.fullgraph,
         "dynamic": lambda: _dynamic(context.dynamic),
         "recompile_limit": lambda: _limit(context),
@@ -258,8 +283,10 @@ def compile_callable(function, context):
     made_as.append(weakref.ref(made))
     _alive.add(made)
     if is_method:
+        functools.update_wrapper(made, function.__func__)
         return types.MethodType(made, function.__self__)
     if not is_function:
+        made.__wrapped__ = trampoline  # tells the signature
         return functools.partial(made, function)
     functools.update_wrapper(made, function)
     made._torchdynamo_orig_callable = function
@@ -279,6 +306,8 @@ def _read_backend(backend, mode, options):
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"options of taeda.compile are a dict, got {type(options).__name__}")
     options = dict(options or {})
     guard_filter_fn = options.pop("guard_filter_fn", None)
     backend = get_default_backend() if backend is None else backend
@@ -290,11 +319,14 @@ def _read_backend(backend, mode, options):
 
 
 def _compiled(model, context):
-    if isinstance(model, OptimizedModule):
-        model = model._orig_mod
-    if isinstance(model, taeda.nn.Module):
-        return OptimizedModule(model, context)
-    if inspect.isclass(model):
+    if "taeda.nn" in sys.modules:  # without it there is no module
+        from taeda.compiler._module import OptimizedModule
+
+        if isinstance(model, OptimizedModule):
+            model = model._orig_mod
+        if isinstance(model, taeda.nn.Module):
+            return OptimizedModule(model, context)
+    if isinstance(model, type):
         model.__call__ = compile_callable(model.__call__, context)
         return model
     if isinstance(model, types.MethodType):
@@ -323,7 +355,7 @@ def compile(
     dynamic: sizes are symbols from the first call (True) or never (False); None: those that change.
     backend: a name (taeda.compiler.list_backends()), or a function of a GraphModule and inputs;
     None: what taeda.compiler.set_default_backend() says, "inductor" at first.
-    mode: "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
+    mode: "default", "lite", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs".
     options: of the backend (taeda._inductor.list_options()), and guard_filter_fn.
     name: for people.
     disable: gives the model back as it is.

@@ -1,7 +1,5 @@
 """What goes wrong in the capture and compilation of programs."""
 
-import linecache
-
 __all__ = [
     "BackendCompilerFailed",
     "CondOpArgsMismatchError",
@@ -158,6 +156,8 @@ def unsupported(reason, file=None, line=0, name=None):
     if remedy := remedy_of(reason):
         text += f"\n  Hint: {remedy}"
     if file is not None:
+        import linecache
+
         source = linecache.getline(file, line).strip()
         text += f'\n\nfrom user code:\n   File "{file}", line {line}, in {name}'
         text += f"\n    {source}" if source else ""

@@ -5,6 +5,7 @@ import inspect
 import typing
 
 import taeda
+from taeda.compiler import _log_calls
 from taeda.compiler._marks import innermost_fn
 from taeda.compiler._module import OptimizedModule
 from taeda.compiler._module_state import Attributes
@@ -12,6 +13,7 @@ from taeda.compiler._whole_graph import capture_whole
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
+from taeda.utils._config_module import dynamo_config as config
 
 __all__ = ["ExportResult", "export", "strict_module"]
 
@@ -144,7 +146,8 @@ def export(
 ):
     """export(f)(*args): the graph of a call, with the arguments and results of f, and its guards.
 
-    The call is captured as a whole: a break is an error that names its line. It runs once.
+    The call is captured as a whole: a break is an error that names its line. It runs once. Calls of
+    loggers are left out.
 
     aten_graph: the graph calls operators instead of functions of tensors; then `tracing_mode`
     ("real", "fake" or "symbolic"), `pre_dispatch` and `decomposition_table` are those of make_fx.
@@ -168,7 +171,8 @@ def export(
 
     def inner(*args, **kwargs):
         dynamic = None if assume_static_by_default else True
-        whole = capture_whole(target, args, kwargs, dynamic, owner)
+        with _without_logs():
+            whole = capture_whole(target, args, kwargs, dynamic, owner)
         if whole.module is None and not same_signature:
             raise AssertionError(
                 "Failed to produce a graph during tracing as no tensor operations were found and "
@@ -184,6 +188,13 @@ def export(
     return inner
 
 
+def _without_logs(*functions):
+    """A scope in which captures leave out calls of loggers and of functions that log: a graph that
+    is exported has no place for them."""
+    named = config.ignore_logging_functions | config.reorderable_logging_functions
+    return config.patch(ignore_logging_functions={*named, *_log_calls.METHODS, *functions})
+
+
 class _Stepping(taeda.fx.Interpreter):
     """Runs a captured graph; exports find the lines of the program at the node that runs."""
 
@@ -195,7 +206,8 @@ def strict_module(mod, args, kwargs):
     """A module with the state of another whose forward is that one's captured graph."""
     attributes = Attributes(mod)
     try:
-        whole = capture_whole(mod, args, kwargs, True, mod)
+        with _without_logs(print, *_log_calls.FUNCTIONS):
+            whole = capture_whole(mod, args, kwargs, True, mod)
     finally:
         attributes.restore()
     if whole.module is None:

@@ -1,51 +1,44 @@
-"""What functions do that a capture of frames does not enter, as a table from function to kind.
+"""What functions do that a capture of frames does not enter, as tables from function to kind.
 
-Functions of tensors are nodes of the graph. Of functions of C the table holds those that read their
+There is a table for each module, made when a capture meets a function of it: what no program calls
+is neither imported nor looked at.
+
+Functions of tensors are nodes of the graph. Of functions of C the tables hold those that read their
 arguments and nothing else, and methods of containers that change their container and nothing else.
 Python functions are entered. A call of anything else is a break.
 """
 
-import _abc
-import _bisect
-import _heapq
-import _random
 import builtins
-import cmath
-import collections
-import functools
-import inspect
-import itertools
-import logging
-import math
-import operator
-import re
 import sys
-import threading
 import types
-import warnings
 
 import taeda
-from taeda import _C, _ops, overrides
+from taeda import _C
 
 __all__ = [
     "CONSTANT",
+    "IGNORED",
     "OPERATOR",
     "PURE",
+    "REORDERED",
     "UNKNOWN",
-    "fill",
     "is_operator",
     "note",
     "note_substitute",
+    "table_of",
+    "tell",
 ]
 
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
+REORDERED, IGNORED = 21, 22
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
     "__build_class__",
     "__import__",
+    "__loader__",
     "breakpoint",
     "compile",
     "dir",
@@ -69,9 +62,7 @@ _IMPURE_BUILTINS = {
 _IMMUTABLE_TYPES = (
     *(str, bytes, int, float, bool, complex, tuple, range, slice, frozenset, object),
     types.MappingProxyType,
-    *(taeda.Size, taeda.SymInt, taeda.SymFloat, taeda.SymBool),
 )
-_CONTAINERS = (list, dict, set, collections.OrderedDict, collections.deque, collections.defaultdict)
 _READING_METHODS = {
     "copy",
     "count",
@@ -135,222 +126,334 @@ _REFUSED_METHODS = {
 }
 
 
-def _functions(module, skipped=()):
-    for name, value in vars(module).items():
-        if name not in skipped and callable(value) and not name.startswith("_"):
+_LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
+
+# Where captures enter another function: names by module, and the module of substitutes.
+_SUBSTITUTES = {
+    "builtins": {"object.__reduce_ex__": "_value_substitutes"},
+    "logging": dict.fromkeys(
+        (
+            "Logger.isEnabledFor",
+            "Logger.log",
+            *(f"{owner}{level}" for owner in ("Logger.", "") for level in _LOG_LEVELS),
+        ),
+        "_log_calls",
+    ),
+    "taeda": {"get_rng_state": "_random_substitutes", "set_rng_state": "_random_substitutes"},
+    "taeda._C": {
+        "_DisableTorchDispatch": "_scope_substitutes",
+        "manual_seed": "_random_substitutes",
+        "tensor": "_value_substitutes",
+    },
+    "taeda._sym": dict.fromkeys(
+        ("_check_tensor_all", "_check_tensor_all_with", "_check_with"), "_value_substitutes"
+    ),
+    "taeda.compiler": dict.fromkeys(
+        ("is_compiling", "is_dynamo_compiling", "is_exporting"), "_scope_substitutes"
+    ),
+    "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
+    "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
+    "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
+}
+
+
+# ---- modules of Python ----
+
+
+def _methods(kind, skipped=("__setattr__", "__delattr__", "__reduce_ex__")):
+    for name, value in vars(kind).items():
+        if callable(value) and name not in skipped:
             yield value
 
 
-def _pure():
+def _container_methods(kind):
+    """Methods that read their container, and those that write to it."""
+    for name, value in vars(kind).items():
+        if name in _READING_METHODS or name == "__new__":
+            yield value, PURE
+        elif callable(value):
+            yield value, MUTATES
+
+
+def _builtins():
     for name, value in vars(builtins).items():
         if callable(value) and name not in _IMPURE_BUILTINS:
-            yield value
-    for module in (math, cmath, operator, itertools):
-        yield from _functions(module)
-    yield vars(itertools.chain)["from_iterable"]
-    yield from (_bisect.bisect_left, _bisect.bisect_right)
-    yield from (vars(str)["maketrans"], vars(bytes)["maketrans"])
-    for kind in (re.Pattern, re.Match, type(taeda.float32)):
-        for name, value in vars(kind).items():
-            if callable(value) and name not in ("__setattr__", "__delattr__", "__reduce_ex__"):
-                yield value
-    yield from (taeda.promote_types, taeda.can_cast, taeda.is_tensor, taeda.is_floating_point)
-    yield from (_abc._abc_instancecheck, _abc._abc_subclasscheck)
-    yield from (types.MethodType, types.SimpleNamespace, types.MappingProxyType)
-    yield types.FunctionType.__get__
-    generator = types.GeneratorType
-    yield from (generator.send, generator.throw, generator.close)
-    yield from (sys.exc_info, sys.exception, sys.intern, sys.getrecursionlimit)
-    yield type.__instancecheck__
-    yield type.__subclasscheck__
-    guard = _C.DisableTorchFunctionSubclass
-    yield from (guard, guard.__enter__, guard.__exit__)
-    yield functools.reduce
-    yield functools.partial
-    yield collections.OrderedDict
-    yield collections.deque
-    yield collections.defaultdict
+            yield value, PURE
+        is_error = isinstance(value, type) and issubclass(value, BaseException)
+        if is_error and "__init__" in vars(value):
+            yield value.__init__, MUTATES
     for kind in _IMMUTABLE_TYPES:
-        for name, value in vars(kind).items():
-            if callable(value) and name not in ("__setattr__", "__delattr__", "__reduce_ex__"):
-                yield value
-    for kind in _CONTAINERS:
-        for name, value in vars(kind).items():
-            if name in _READING_METHODS or name == "__new__":
-                yield value
-    yield from (
-        _C.is_grad_enabled,
-        _C.get_default_dtype,
-        _C.is_inference_mode_enabled,
-        _C.is_autocast_enabled,
-        _C.get_autocast_dtype,
-        _C.is_autocast_cache_enabled,
-        _C._is_autocast_available,
-        _C._fx.active_tracer,
-        _C._saved_tensors_hooks_get_disabled_error_message,
-        _C._get_determinism,
-        _C._is_torch_function_enabled,
-        _C._is_torch_function_all_disabled,
-        taeda.finfo,
-        taeda.iinfo,
-        taeda.device,
-        taeda.Size,
-    )
+        yield from _as(PURE, *_methods(kind))
+    for kind in (list, dict, set):
+        yield from _container_methods(kind)
+    yield from _as(PURE, vars(str)["maketrans"], vars(bytes)["maketrans"])
+    yield from _as(PURE, types.MethodType, types.MappingProxyType, types.FunctionType.__get__)
+    generator = types.GeneratorType
+    yield from _as(PURE, generator.send, generator.throw, generator.close)
+    yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__)
+    # What tensors do of their own accord.
+    yield from _as(UNKNOWN, object.__str__, object.__reduce__)
 
 
-def _mutating():
-    yield collections._count_elements
-    yield from (_bisect.insort_left, _bisect.insort_right)
-    yield from _functions(_heapq)
+def _as(kind, *functions):
+    return [(function, kind) for function in functions]
+
+
+def _all_pure(module):
+    for name, value in vars(module).items():
+        if callable(value) and not name.startswith("_"):
+            yield value, PURE
+
+
+def _collections(module):
+    for kind in (module.OrderedDict, module.deque, module.defaultdict):
+        yield kind, PURE
+        yield from _container_methods(kind)
+    yield module.namedtuple, CONSTANT
+
+
+def _bisect(module):
+    yield from _as(PURE, module.bisect_left, module.bisect_right)
+    yield from _as(MUTATES, module.insort_left, module.insort_right)
+
+
+def _random(module):
     # Of generators that the captured program made; others are the recipe's to call.
-    for name in ("random", "getrandbits", "seed"):
-        yield vars(_random.Random)[name]
-    for kind in vars(builtins).values():
-        if isinstance(kind, type) and issubclass(kind, BaseException) and "__init__" in vars(kind):
-            yield kind.__init__
-    for kind in _CONTAINERS:
-        for name, value in vars(kind).items():
-            if callable(value) and name not in _READING_METHODS and name != "__new__":
-                yield value
+    return _as(MUTATES, *(vars(module.Random)[name] for name in ("random", "getrandbits", "seed")))
 
 
-def _operators():
-    from taeda.overrides import get_overridable_functions
-
-    for functions in get_overridable_functions().values():
-        yield from functions
-    for module in (_C._nn, _C._special, _C._linalg):
-        for name in dir(module):
-            yield getattr(module, name)
-    # Factories, which no argument overrides.
-    for name, value in vars(_C).items():
-        if isinstance(value, types.BuiltinFunctionType) and hasattr(taeda.ops.aten, name):
-            yield value
-    yield from (taeda.tensor, taeda.as_tensor, taeda.asarray, taeda.broadcast_shapes)
-    yield from (taeda.result_type, taeda.is_storage, taeda.numel)
-    # The recorder's own function mode is none of the program's.
-    yield from (_C._has_torch_function, _C._has_torch_function_unary)
-    yield _C._has_torch_function_variadic
-    # Tensors inside of function transforms.
-    for name in ("wrap_grad", "track_grad", "wrap_batched", "unwrap_level", "unwrap_batched"):
-        yield getattr(_C, f"_{name}")
-    yield from (_C._make_dual, _C._unpack_dual)
+def _regular_expressions(module):
+    return _as(PURE, *_methods(module.Pattern), *_methods(module.Match))
 
 
-def _mode_setters():
-    for name in (
-        *("_set_grad_enabled", "_set_inference_mode", "_set_fwd_grad_enabled"),
-        *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
-        *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
-        *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
-        *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
-    ):
-        if hasattr(_C, name):
-            yield getattr(_C, name)
-    yield from (taeda.device.__enter__, taeda.device.__exit__)
+def _locks(module):
+    for make in (module.allocate_lock, module.RLock):
+        kind = type(make())
+        yield from _as(LOCK, kind.__enter__, kind.__exit__)
 
 
-def kinds():
-    """The table."""
-    table = {}
-    for kind, functions in (
-        (PURE, _pure()),
-        (MUTATES, _mutating()),
-        (OPERATOR, _operators()),
-    ):
-        for function in functions:
-            try:
-                table[function] = kind
-            except TypeError:
-                continue
+def _itertools(module):
+    yield from _all_pure(module)
+    yield vars(module.chain)["from_iterable"], PURE
+
+
+# ---- modules of the package ----
+
+
+def _tensors(module):
+    """Methods of tensors, and the classes of what they are made of."""
+    from taeda._overridable_functions import _NOT_METHODS
+
+    for name, value in vars(_C.Tensor).items():
+        if name in _NOT_METHODS or isinstance(value, types.GetSetDescriptorType):
+            continue
+        if callable(value):
+            yield getattr(_C.Tensor, name), OPERATOR
     for name in _REFUSED_METHODS:
-        function = getattr(_C.Tensor, name, None)
-        if function is not None:
-            table[function] = UNKNOWN
-    for function in _mode_setters():
-        table[function] = SETS_MODE
-    table[_C._run_backward] = IN_TRANSFORM
-    table[vars(_C._FunctionBase)["apply"]] = FUNCTION
-    table[_C._dynamo.capture_body] = BODY
-    table[warnings.warn] = WARNS
-    table[type(taeda.ops)] = table[type(taeda.ops.aten)] = NAMESPACE
-    table[_ops.OpOverloadPacket] = table[_ops.OpOverload] = OPERATORS
-    table[_C._dynamo.as_operator] = AS_OPERATOR
-    table[_C._push_on_torch_function_stack] = table[_C._pop_torch_function_stack] = FUNCTION_MODE
-    table[_C.Tensor.as_subclass] = SUBCLASS
-    table[_C.Tensor.requires_grad_] = REQUIRES_GRAD
-    table[_C.Tensor.register_hook] = HOOK
-    table[_C.Tensor.data_ptr] = AFTERWARDS
-    for lock in (threading.Lock, threading.RLock):
-        kind = type(lock())
-        table[kind.__enter__] = table[kind.__exit__] = LOCK
-    table[taeda.nn.Module.__call__] = ENTERED
-    from taeda.compiler import _marks
+        if name in vars(_C.Tensor):
+            yield getattr(_C.Tensor, name), UNKNOWN
+    yield _C.Tensor.as_subclass, SUBCLASS
+    yield _C.Tensor.requires_grad_, REQUIRES_GRAD
+    yield _C.Tensor.register_hook, HOOK
+    yield _C.Tensor.data_ptr, AFTERWARDS
 
-    for function in (taeda.compiler.graph_break, _marks.skip_frame, _marks.step_unsupported):
-        table[function] = UNKNOWN
-    # Sizes of packed sequences are data: one break in place of several with little between them.
-    packing = taeda.nn.utils.rnn
-    for function in (packing.pack_padded_sequence, packing.pad_packed_sequence):
-        table[function] = UNKNOWN
-    table[taeda.nn.RNNBase._forward_packed] = UNKNOWN
-    table[_C._dynamo.set_fails_at_breaks] = SETS_OWN_MODE
-    table[collections.namedtuple] = table[overrides._keeps_class] = CONSTANT
-    table[inspect.signature] = CONSTANT
-    for name in ("is_capturing", "is_in_region", "is_unbacked", "holds_tensor"):
-        table[getattr(_C._dynamo, name)] = PURE
+
+def _package(module):
+    yield from _tensors(module)
+    for kind in (taeda.Size, taeda.SymInt, taeda.SymFloat, taeda.SymBool, type(taeda.float32)):
+        yield from _as(PURE, *_methods(kind))
+    yield from _as(PURE, taeda.finfo, taeda.iinfo, taeda.device, taeda.Size)
+    yield from _as(SETS_MODE, taeda.device.__enter__, taeda.device.__exit__)
+    yield from _overridable(module)
+    yield from _as(OPERATOR, taeda.is_storage, taeda.numel)
+
+
+_MODE_SETTERS = (
+    *("_set_grad_enabled", "_set_inference_mode", "_set_fwd_grad_enabled"),
+    *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
+    *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
+    *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
+    *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
+)
+_READERS_OF_MODES = (
+    *("is_grad_enabled", "get_default_dtype", "is_inference_mode_enabled"),
+    *("is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled"),
+    *("_is_autocast_available", "_saved_tensors_hooks_get_disabled_error_message"),
+    *("_get_determinism", "_is_torch_function_enabled", "_is_torch_function_all_disabled"),
+    *("promote_types", "can_cast", "is_tensor"),
+)
+# Factories, which no argument overrides, and tensors inside of function transforms. The recorder's
+# own function mode is none of the program's.
+_OTHER_OPERATORS = (
+    *("tensor", "as_tensor", "asarray", "broadcast_shapes", "result_type"),
+    *("_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic"),
+    *("_wrap_grad", "_track_grad", "_wrap_batched", "_unwrap_level", "_unwrap_batched"),
+    *("_make_dual", "_unpack_dual"),
+)
+
+
+def _extension(module):
+    is_operator = _C._dispatch.find_overloads
+    for name, value in vars(_C).items():
+        if isinstance(value, types.BuiltinFunctionType) and is_operator(name):
+            yield value, OPERATOR
+    yield from _as(OPERATOR, *(getattr(_C, name) for name in _OTHER_OPERATORS))
+    yield from _as(PURE, *(getattr(_C, name) for name in _READERS_OF_MODES))
+    yield from _as(SETS_MODE, *(getattr(_C, name) for name in _MODE_SETTERS if hasattr(_C, name)))
+    guard = _C.DisableTorchFunctionSubclass
+    yield from _as(PURE, guard, guard.__enter__, guard.__exit__)
+    yield _C._run_backward, IN_TRANSFORM
+    yield vars(_C._FunctionBase)["apply"], FUNCTION
+    yield from _as(FUNCTION_MODE, _C._push_on_torch_function_stack, _C._pop_torch_function_stack)
+
+
+def _all_operators(module):
+    return _as(OPERATOR, *(v for v in vars(module).values() if callable(v)))
+
+
+def _extension_of_captures(module):
+    asked = (module.is_capturing, module.is_in_region, module.is_unbacked, module.holds_tensor)
+    yield from _as(PURE, *asked)
+    yield module.capture_body, BODY
+    yield module.as_operator, AS_OPERATOR
+    yield module.set_fails_at_breaks, SETS_OWN_MODE
+
+
+def _names_of_operators(module):
+    yield from _as(NAMESPACE, type(module.ops), type(module.ops.aten))
+    yield from _as(OPERATORS, module.OpOverloadPacket, module.OpOverload)
+
+
+def _overridable(module):
+    """Functions of Python that ask their arguments, under a name that is public."""
+    from taeda._overridable_functions import _hands_over
+
+    places = [taeda, *map(sys.modules.get, ("taeda.nn.functional", "taeda.linalg"))]
+    for name, value in vars(module).items():
+        if name.startswith("_") or not isinstance(value, types.FunctionType):
+            continue
+        is_public = any(place and vars(place).get(name) is value for place in places)
+        is_public = is_public or f"taeda.{taeda._LAZY.get(name)}" == module.__name__
+        if is_public and _hands_over(value):
+            yield value, OPERATOR
+
+
+def _methods_and_functions(module):
+    yield from _tensors(module)
+    yield from _overridable(module)
+
+
+# What is known of the functions of a module, by its name.
+_TABLES = {
+    "_abc": lambda m: _as(PURE, m._abc_instancecheck, m._abc_subclasscheck),
+    "_bisect": _bisect,
+    "_collections": lambda m: _as(MUTATES, m._count_elements),
+    "_functools": lambda m: _as(PURE, m.reduce),
+    "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
+    "_operator": _all_pure,
+    "_random": _random,
+    "_thread": _locks,
+    "_warnings": lambda m: _as(WARNS, m.warn),
+    "builtins": lambda m: _builtins(),
+    "cmath": _all_pure,
+    "collections": _collections,
+    "functools": lambda m: _as(PURE, m.partial),
+    "inspect": lambda m: _as(CONSTANT, m.signature),
+    "itertools": _itertools,
     # Reads the stack, the clock and the process for each record.
-    table[logging.Logger._log] = UNKNOWN
-    table.update(_noted)
+    "logging": lambda m: _as(UNKNOWN, m.Logger._log),
+    "math": _all_pure,
+    "operator": _all_pure,
+    "re": _regular_expressions,
+    "sys": lambda m: _as(PURE, m.exc_info, m.exception, m.intern, m.getrecursionlimit),
+    "taeda": _package,
+    "taeda._C": _extension,
+    "taeda._C._dynamo": _extension_of_captures,
+    "taeda._C._fx": lambda m: _as(PURE, m.active_tracer),
+    "taeda._C._linalg": _all_operators,
+    "taeda._C._nn": _all_operators,
+    "taeda._C._special": _all_operators,
+    "taeda._element_functions": _methods_and_functions,
+    "taeda._ops": _names_of_operators,
+    "taeda._pinned_memory": _methods_and_functions,
+    "taeda._tensor": _methods_and_functions,
+    "taeda._value_functions": _methods_and_functions,
+    "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
+    "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
+    "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),
+    # Sizes of packed sequences are data: one break in place of several with little between them.
+    "taeda.nn.modules._rnn_base": lambda m: _as(UNKNOWN, m.RNNBase._forward_packed),
+    "taeda.nn.modules.module": lambda m: _as(ENTERED, m.Module.__call__),
+    "taeda.nn.utils.rnn": lambda m: _as(UNKNOWN, m.pack_padded_sequence, m.pad_packed_sequence),
+    "taeda.overrides": lambda m: _as(CONSTANT, m._keeps_class),
+    "types": lambda m: _as(PURE, m.SimpleNamespace),
+}
+
+
+def table_of(name):
+    """What is known of the functions of a module that is imported, by function."""
+    module = sys.modules.get(name)
+    make = _TABLES.get(name, _overridable if name.startswith("taeda.") else None)
+    table = {}
+    for function, kind in make(module) if make and module else ():
+        try:
+            table[function] = kind
+        except TypeError:
+            continue
     return table
 
 
-_is_filled = False
+def tell(name):
+    """Tells the capture about the functions of a module."""
+    from operator import attrgetter
+
+    _C._dynamo.add_known_calls(table_of(name))
+    for function, place in _SUBSTITUTES.get(name, {}).items():
+        own = attrgetter(function)(sys.modules[name])
+        if own not in _noted_substitutes:
+            _C._dynamo.substitute(own, f"taeda.compiler.{place}")
+
+
 _noted = {}
-_substitutes = {}
+_noted_substitutes = {}
 _operators_of_package = None
 
 
 def note(function, kind):
     """What a program says about its own function."""
     _noted[function] = kind
-    if _is_filled:
-        _C._dynamo.set_known_calls({function: kind})
+    _C._dynamo.set_known_call(function, kind)
 
 
 def note_substitute(function, substitute):
     """Captures enter another function in place of one; whether it had none so far."""
-    from taeda.compiler._substitutes import SUBSTITUTES
-
-    if function in _substitutes or function in SUBSTITUTES:
+    if _C._dynamo.has_substitute(function):
         return False
-    _substitutes[function] = substitute
+    _noted_substitutes[function] = substitute
     _C._dynamo.substitute(function, substitute)
     return True
+
+
+def _operators():
+    """Functions of the package whose calls are nodes."""
+    from taeda.overrides import get_overridable_functions
+
+    for functions in get_overridable_functions().values():
+        yield from functions
+    for name in ("taeda", "taeda._C", "taeda._C._nn", "taeda._C._special", "taeda._C._linalg"):
+        for function, kind in table_of(name).items():
+            if kind == OPERATOR:
+                yield function
 
 
 def is_operator(function):
     """Whether calls of a function are nodes of graphs."""
     global _operators_of_package
+    from taeda._ops import OpOverload, OpOverloadPacket
+
     if _operators_of_package is None:
         _operators_of_package = {id(one): one for one in _operators()}
-    is_named = isinstance(function, (_ops.OpOverloadPacket, _ops.OpOverload))
+    is_named = isinstance(function, (OpOverloadPacket, OpOverload))
     if function in _noted:
         return _noted[function] == OPERATOR
     return is_named or id(function) in _operators_of_package
-
-
-def fill():
-    """Tells the capture, once."""
-    global _is_filled
-    if not _is_filled:
-        # The capture looks into these; an import inside of it would let other threads run.
-        import taeda.compiler._capture
-        import taeda.compiler._errors  # noqa: F401
-        from taeda.compiler import _substitutes, _value_substitutes
-
-        _C._dynamo.set_known_calls(kinds())
-        for module in (_substitutes, _value_substitutes):
-            for function, substitute in module.SUBSTITUTES.items():
-                _C._dynamo.substitute(function, substitute)
-        _is_filled = True

@@ -64,7 +64,7 @@ def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
         raise AssertionError("fn must be callable")
     if inspect.isclass(fn):
         return _disable_class(fn, recursive, reason)
-    from taeda.compiler._compile import OptimizedModule
+    from taeda.compiler._module import OptimizedModule
     from taeda.nn import Module
 
     if isinstance(fn, OptimizedModule):
@@ -147,7 +147,6 @@ def disallow_in_graph(fn):
     """Calls of the function, which would be one node of a graph, are breaks."""
 
     def mark(function):
-        _known_calls.fill()
         if not _known_calls.is_operator(function):
             raise RuntimeError(
                 "disallow_in_graph is expected to be used on an already allowed callable (like "

@@ -1,26 +1,12 @@
 """What the compiles of this process took, and why those that failed did."""
 
 import collections
-import dataclasses
 import time
 
-__all__ = ["CompilationMetrics", "clear_compilation_metrics", "get_compilation_metrics", "measured"]
+__all__ = ["clear_compilation_metrics", "get_compilation_metrics", "measured"]
 
 _KEPT = 64
 _metrics = collections.deque(maxlen=_KEPT)
-
-
-@dataclasses.dataclass(frozen=True)
-class CompilationMetrics:
-    """One graph, from the end of its capture."""
-
-    graph_op_count: int
-    graph_input_count: int
-    backend_compile_time_s: float
-    fail_type: str | None = None
-    fail_reason: str | None = None
-    # The time until a compile failed.
-    dynamo_time_before_restart_s: float = 0.0
 
 
 class measured:
@@ -36,13 +22,15 @@ class measured:
     def __exit__(self, kind, error, trace):
         seconds = time.perf_counter() - self._start
         failure = (kind.__name__, f"{kind.__name__}: {error}", seconds) if error else ()
-        _metrics.append(CompilationMetrics(*self._counts, seconds, *failure))
+        _metrics.append((*self._counts, seconds, *failure))
         return False
 
 
 def get_compilation_metrics():
     """The metrics of the latest graphs, the oldest first."""
-    return list(_metrics)
+    from taeda.compiler._metrics_records import CompilationMetrics
+
+    return [CompilationMetrics(*fields) for fields in _metrics]
 
 
 def clear_compilation_metrics():

@@ -1,13 +1,29 @@
 """Modes and options of the backend inductor, as settings of the compiler of graphs."""
 
+import os
+
 from taeda.utils._config_module import inductor_config as config
 
-__all__ = ["InductorBackend", "NamedBackend", "list_mode_options", "list_options"]
+__all__ = ["InductorBackend", "NamedBackend", "is_strict", "list_mode_options", "list_options"]
 
 # PyTorch's settings by mode. On the CPU a run allocates nothing but its arena and results, and
-# kernels have one form: none of these changes what is compiled.
+# kernels have one form: none of these changes what is compiled. PyTorch's "lite" calls eager's
+# kernels; here `exact` keeps their numbers.
 _MODES = {
     "default": {},
+    "lite": {
+        "exact": True,
+        "fallback_by_default": True,
+        "selective_decompose": True,
+        "reorder_for_peak_memory": False,
+        "reorder_for_compute_comm_overlap": False,
+        "triton.reorder_for_reducing_graph_partitions": False,
+        "use_pre_grad_passes": False,
+        "use_joint_graph_passes": False,
+        "use_post_grad_passes": False,
+        "use_dce": False,
+        "allow_buffer_reuse": False,
+    },
     "reduce-overhead": {"triton.cudagraphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True, "coordinate_descent_tuning": True},
     "max-autotune": {
@@ -16,6 +32,11 @@ _MODES = {
         "coordinate_descent_tuning": True,
     },
 }
+
+
+def is_strict():
+    """Whether running as it is in place of compiled is an error: TAEDA_COMPILE_STRICT."""
+    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
 
 
 def list_mode_options(mode=None, dynamic=None):
@@ -71,6 +92,9 @@ class InductorBackend:
 
         with config.patch(self.config):
             return _inductor.compile_open(gm, example_inputs)
+
+    # What a capture gives has what the compiler reads of a GraphModule.
+    compile_captured = __call__
 
 
 class NamedBackend:

@@ -3,12 +3,20 @@
 __all__ = ["remedy_of"]
 
 _REMEDIES = (
-    ("call of print", "print behind the compiled function, or accept the break"),
+    (
+        "call of print",
+        "print behind the compiled function, or name print in "
+        "taeda._dynamo.config.reorderable_logging_functions",
+    ),
+    (
+        "call of logger._log",
+        "name the function in taeda._dynamo.config.reorderable_logging_functions (it is called "
+        "behind the graph) or ignore_logging_functions (it is not called)",
+    ),
     ("only data tells", "use taeda.where or taeda.cond, or keep the value a tensor"),
     ("left alone", "the function is marked with taeda.compiler.disable"),
     ("as a text", "format the tensor behind the compiled function"),
     ("call of graph_break", "the program asks for this break"),
-    ("logging", "log behind the compiled function"),
     ("numpy", "use functions of tensors, or make the call an operator of its own (custom_op)"),
     (
         "call of ",

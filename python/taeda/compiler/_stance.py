@@ -1,7 +1,6 @@
 """How compiled functions behave: taeda.compiler.set_stance."""
 
 import contextlib
-import dataclasses
 import functools
 
 from taeda import _C
@@ -19,13 +18,27 @@ _STANCES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class DynamoStance:
     """What compiled functions do where no compiled version fits."""
 
-    stance: str = "default"
-    skip_guard_eval_unsafe: bool = False
-    backend: object = None
+    __slots__ = ("backend", "skip_guard_eval_unsafe", "stance")
+
+    def __init__(self, stance="default", skip_guard_eval_unsafe=False, backend=None):
+        self.stance = stance
+        self.skip_guard_eval_unsafe = skip_guard_eval_unsafe
+        self.backend = backend
+
+    def __repr__(self):
+        return (
+            f"DynamoStance(stance={self.stance!r}, "
+            f"skip_guard_eval_unsafe={self.skip_guard_eval_unsafe!r}, backend={self.backend!r})"
+        )
+
+    def __eq__(self, other):
+        return isinstance(other, DynamoStance) and repr(self) == repr(other)
+
+    def __hash__(self):
+        return hash((self.stance, self.skip_guard_eval_unsafe))
 
 
 _now = DynamoStance()

@@ -5,11 +5,7 @@ Functions that take functions: each of these becomes a graph.
 the call; `as_operator(function, args, kwargs)` makes a call one node of the graph.
 """
 
-import contextlib
-import operator
-
 import taeda
-import taeda.library
 from taeda._C._dynamo import as_operator, capture_body
 from taeda.fx.control_flow.streamed_attention import streamed_attention
 from taeda.nn.attention import flex_attention as flex
@@ -36,68 +32,6 @@ def with_tensors(result, tensors):
     rest = iter(tensors)
     return tree_map(lambda value: next(rest) if isinstance(value, _Tensor) else value, result)
 
-
-@_substitute(taeda.compiler.is_dynamo_compiling)
-@_substitute(taeda.compiler.is_compiling)
-def _yes():
-    return True
-
-
-@_substitute(taeda.compiler.is_exporting)
-def _no():
-    return False
-
-
-# ---- random state ----
-
-_library = taeda.library.Library("taeda", "FRAGMENT")
-_DRAWS = (taeda.Tag.nondeterministic_seeded,)
-_library.define("get_rng_state() -> Tensor", tags=_DRAWS)
-_library.define("set_rng_state(Tensor state) -> ()", tags=_DRAWS)
-_library.define("manual_seed(int seed) -> ()", tags=_DRAWS)
-_library.impl("get_rng_state", taeda.get_rng_state, "CompositeExplicitAutograd")
-_library.impl("set_rng_state", taeda.set_rng_state, "CompositeExplicitAutograd")
-
-
-@taeda.library.impl(_library, "manual_seed", "CompositeExplicitAutograd")
-def _seed(seed):
-    taeda.manual_seed(seed)
-
-
-@taeda.library.register_fake("taeda::get_rng_state", lib=_library)
-def _state_without_values():
-    return taeda.empty(taeda.get_rng_state().numel(), dtype=taeda.uint8)
-
-
-@taeda.library.register_fake("taeda::manual_seed", lib=_library)
-@taeda.library.register_fake("taeda::set_rng_state", lib=_library)
-def _nothing(state):
-    return None
-
-
-@_substitute(taeda.get_rng_state)
-def _get_rng_state():
-    return taeda.ops.taeda.get_rng_state()
-
-
-@_substitute(taeda.set_rng_state)
-def _set_rng_state(new_state):
-    taeda.ops.taeda.set_rng_state(new_state)
-
-
-@_substitute(taeda.manual_seed)
-def _manual_seed(seed):
-    taeda.ops.taeda.manual_seed(operator.index(seed))
-    return taeda.default_generator
-
-
-@_substitute(taeda._C._DisableTorchDispatch)
-def _without_modes():
-    """A program that is captured has no dispatch modes."""
-    return contextlib.nullcontext()
-
-
-# ---- functions of functions ----
 
 _SETTINGS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 

@@ -5,7 +5,8 @@ import random
 import re
 
 import taeda
-from taeda.compiler._compile import OptimizedModule, compile
+from taeda.compiler._compile import compile
+from taeda.compiler._module import OptimizedModule
 from taeda.compiler._testing import AotEagerAndRecordGraphs
 from taeda.utils._config_module import dynamo_config as config
 

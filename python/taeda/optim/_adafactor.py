@@ -5,8 +5,9 @@ from functools import partial
 from taeda import _C
 from taeda._type_info import finfo
 from taeda.autograd.grad_mode import no_grad
+from taeda.compiler import is_compiling
 from taeda.linalg import vector_norm
-from taeda.optim._rule import RuleOptimizer, column, count, run
+from taeda.optim._rule import RuleOptimizer, column, count, lerp_weight, run
 from taeda.optim._settings import _get_scalar_dtype, _to_scalar, check_lr
 
 __all__ = ["Adafactor", "adafactor"]
@@ -126,8 +127,10 @@ def adafactor(
         raise RuntimeError("`state_steps` argument must contain a list of singleton tensors")
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Grad scaling should occur outside of optimizer.step()")
+    capturable = is_compiling()
     rule = partial(
         _update,
+        capturable=capturable,
         d=d,
         lr=_to_scalar(lr),
         beta2_decay=beta2_decay,
@@ -136,11 +139,20 @@ def adafactor(
         eps2=eps2,
     )
     states = [row_vars, col_vars, variances]
-    run(rule, params, grads, states, [state_steps], maximize=maximize)
+    run(rule, params, grads, states, [state_steps], maximize=maximize, capturable=capturable)
 
 
-def _rms(tensor):
-    return vector_norm(tensor).item() / tensor.numel() ** 0.5
+def _rms(tensor, capturable):
+    norm = vector_norm(tensor)
+    return (norm if capturable else norm.item()) / tensor.numel() ** 0.5
+
+
+def _larger(value, least):
+    return value.clamp_min(least) if isinstance(value, _C.Tensor) else max(value, least)
+
+
+def _smaller(value, most):
+    return value.clamp_max(most) if isinstance(value, _C.Tensor) else min(value, most)
 
 
 def _update(
@@ -157,11 +169,12 @@ def _update(
     weight_decay,
     eps1,
     eps2,
+    capturable,
 ):
     eps1 = finfo(param.dtype).eps if eps1 is None else eps1
-    step = count(step)
-    weight = step**beta2_decay
-    size = max(eps2, _rms(param)) * min(lr, 1 / step**0.5)
+    step = count(step, capturable)
+    weight = lerp_weight(step**beta2_decay, param)
+    size = _larger(_rms(param, capturable), eps2) * _smaller(1 / step**0.5, lr)
     if weight_decay != 0:
         param.mul_(1 - lr * weight_decay)
     if variance is None:
@@ -173,7 +186,11 @@ def _update(
         variance.lerp_(grad * grad, weight)
         estimate = variance.clone()
     update = estimate.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
-    param.add_(update, alpha=-size / max(1.0, _rms(update) / d))
+    size = -size / _larger(_rms(update, capturable) / d, 1.0)
+    if capturable:
+        param.add_(update.mul_(size))
+    else:
+        param.add_(update, alpha=size)
 
 
 def _mean_square(grad, dim):

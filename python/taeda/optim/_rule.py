@@ -10,6 +10,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.autograd.grad_mode import enable_grad
+from taeda.compiler import is_compiling
 from taeda.optim._settings import _device_dtype_check_for_fused, _get_scalar_dtype
 from taeda.optim._tensor_groups import TensorList, alike
 from taeda.optim.optimizer import Optimizer, _use_grad_for_differentiable
@@ -78,7 +79,24 @@ def _real(tensor):
 def count(step, capturable=False):
     """Adds one to a step count. The number, or the tensor where the step must not wait for it."""
     step.add_(1)
-    return step if capturable else step.item()
+    return number(step, capturable)
+
+
+def number(scalar, capturable=False):
+    """The number in a scalar of a state, or the tensor where the step must not wait for it.
+
+    A captured step computes with it in double precision, as Python does with the number: of
+    `1 - beta2**step` float32 would leave four digits.
+    """
+    if not capturable:
+        return scalar.item()
+    return scalar.double() if is_compiling() else scalar
+
+
+def lerp_weight(weight, param):
+    """A weight of lerp; a tensor has the parameter's dtype and device."""
+    is_tensor = isinstance(weight, _C.Tensor)
+    return weight.to(device=param.device, dtype=param.dtype) if is_tensor else weight
 
 
 def decayed(grad, param, weight_decay):

@@ -60,6 +60,15 @@ def check_capturable(params, *scalars, names="params and state_steps"):
             )
 
 
+def is_captured(grad_scale=None, found_inf=None):
+    """Whether the step is captured, and its gradients are not to be unscaled by a kernel.
+
+    Such a step runs tensor by tensor, whatever form was asked for: the compiler fuses it, and no
+    number is read, neither from states nor, as the kernels of whole steps do, from the options.
+    """
+    return is_compiling() and grad_scale is None and found_inf is None
+
+
 def _to_scalar(x):
     """A tensor of one element without its dimensions; a number as it is."""
     return x.squeeze() if isinstance(x, _C.Tensor) and x.dim() != 0 else x
@@ -94,8 +103,11 @@ def _get_foreach_kernels_supported_devices():
 def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
     """Whether a step without a word about its form is fused, and whether it takes lists.
 
-    Fused is the fastest, and chosen where its values are those of one operator after another.
+    Fused is the fastest, and chosen where its values are those of one operator after another. A
+    captured step is neither (`is_captured`).
     """
+    if is_compiling():
+        return False, False
     from taeda.nn.parameter import Parameter
 
     # Few, however many parameters there are.

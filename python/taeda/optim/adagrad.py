@@ -3,6 +3,7 @@
 from functools import partial
 
 from taeda import _C
+from taeda.compiler import is_compiling
 from taeda.optim._rule import RuleOptimizer, column, count, decayed, refuse_scaling, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
@@ -11,6 +12,7 @@ from taeda.optim._settings import (
     check_lr,
     check_not_negative,
     check_steps,
+    is_captured,
 )
 
 __all__ = ["Adagrad", "adagrad"]
@@ -110,6 +112,8 @@ def adagrad(
 ):
     """A step of Adagrad on lists of parameters, gradients and states, in place."""
     check_steps(state_steps)
+    if is_captured(grad_scale, found_inf):
+        fused = foreach = False
     if fused is None and foreach is None:
         fused, foreach = _default_to_fused_or_foreach(
             params, differentiable, use_fused=not isinstance(lr, _C.Tensor)
@@ -134,7 +138,8 @@ def adagrad(
         return
     refuse_scaling(grad_scale, found_inf)
     settings["lr"] = _to_scalar(lr)
-    rule = partial(_update, **settings)
+    capturable = is_compiling()
+    rule = partial(_update, capturable=capturable, **settings)
     run(
         rule,
         params,
@@ -144,12 +149,18 @@ def adagrad(
         maximize=maximize,
         foreach=foreach,
         differentiable=differentiable,
+        capturable=capturable,
     )
 
 
-def _update(param, grad, state_sum, step, *, lr, lr_decay, weight_decay, eps):
-    step = count(step)
+def _update(param, grad, state_sum, step, *, lr, lr_decay, weight_decay, eps, capturable):
+    step = count(step, capturable)
     if weight_decay != 0:
         grad = decayed(grad, param, weight_decay)
     state_sum.addcmul_(grad, grad, value=1)
-    param.addcdiv_(grad, state_sum.sqrt().add(eps), value=-lr / (1 + (step - 1) * lr_decay))
+    denom = state_sum.sqrt().add(eps)
+    size = -lr / (1 + (step - 1) * lr_decay)
+    if capturable:
+        param.addcdiv_(grad * size, denom)
+    else:
+        param.addcdiv_(grad, denom, value=size)

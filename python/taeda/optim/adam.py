@@ -4,7 +4,15 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, refuse_scaling, run
+from taeda.optim._rule import (
+    RuleOptimizer,
+    column,
+    count,
+    decayed,
+    lerp_weight,
+    refuse_scaling,
+    run,
+)
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -14,6 +22,7 @@ from taeda.optim._settings import (
     check_lr,
     check_not_negative,
     check_steps,
+    is_captured,
 )
 
 __all__ = ["Adam", "adam"]
@@ -157,8 +166,7 @@ def adam(
 ):
     """A step of Adam on lists of parameters, gradients and states, in place."""
     check_steps(state_steps)
-    # A captured step reads no number from its states, and is fused by the compiler.
-    if is_compiling() and grad_scale is None and found_inf is None:
+    if is_captured(grad_scale, found_inf):
         fused = foreach = False
     if fused is None and foreach is None:
         has_tensors = isinstance(beta1, _C.Tensor) or isinstance(lr, _C.Tensor)
@@ -236,9 +244,9 @@ def _update(
         param.mul_(1 - lr * weight_decay)
     elif weight_decay != 0:
         grad = decayed(grad, param, weight_decay)
-    exp_avg.lerp_(grad, _weight(1 - beta1, param))
+    exp_avg.lerp_(grad, lerp_weight(1 - beta1, param))
     if isinstance(beta2, _C.Tensor) and beta2.requires_grad:
-        exp_avg_sq.lerp_(grad.square(), _weight(1 - beta2, param))
+        exp_avg_sq.lerp_(grad.square(), lerp_weight(1 - beta2, param))
     else:
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     if max_exp_avg_sq is not None:
@@ -253,9 +261,3 @@ def _update(
     else:
         denom = exp_avg_sq.sqrt().div_(correction).add_(eps)
         param.addcdiv_(exp_avg, denom, value=-step_size)
-
-
-def _weight(weight, param):
-    """A weight of lerp; a tensor has the parameter's dtype and device."""
-    is_tensor = isinstance(weight, _C.Tensor)
-    return weight.to(device=param.device, dtype=param.dtype) if is_tensor else weight

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import RuleOptimizer, column, count, decayed, number, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _get_scalar_dtype,
@@ -133,13 +133,13 @@ def _update(param, grad, ax, mu, eta, step, *, lambd, lr, t0, alpha, weight_deca
     step = count(step, capturable)
     if weight_decay != 0:
         grad = decayed(grad, param, weight_decay)
+    size, weight = number(eta, capturable), number(mu, capturable)
     if capturable:
-        param.mul_(1 - lambd * eta).addcmul_(grad, eta, value=-1)
-        ax.add_(param.sub(ax).mul_(mu))
+        param.mul_(1 - lambd * size).addcmul_(grad, size, value=-1)
+        ax.add_(param.sub(ax).mul_(weight))
         eta.copy_(lr / (1 + lambd * lr * step) ** alpha)
         mu.copy_(1 / (step - t0).clamp_min(1))
         return
-    size, weight = eta.item(), mu.item()
     param.mul_(1 - lambd * size).add_(grad, alpha=-size)
     if weight == 1:
         ax.copy_(param)

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import RuleOptimizer, column, count, decayed, number, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -173,7 +173,7 @@ def _update(
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     denom = exp_avg_sq.div(1 - beta2**step).sqrt().add(eps)
-    product = mu_product if capturable else mu_product.item()
+    product = number(mu_product, capturable)
     of_grad = -lr * (1.0 - mu) / (1.0 - product)
     of_mean = -lr * mu_next / (1.0 - product * mu_next)
     if capturable or differentiable:

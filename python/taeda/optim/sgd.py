@@ -10,6 +10,7 @@ from taeda.optim._settings import (
     _to_scalar,
     check_fused,
     check_lr,
+    is_captured,
 )
 
 __all__ = ["SGD", "sgd"]
@@ -113,6 +114,8 @@ def sgd(
 ):
     """A step of SGD on lists, in place. A momentum buffer that is None is made."""
     has_graph = _C.is_grad_enabled()
+    if is_captured(grad_scale, found_inf):
+        fused = foreach = False
     if foreach is None and fused is None:
         use_fused = not isinstance(lr, _C.Tensor) and not isinstance(weight_decay, _C.Tensor)
         fused, foreach = _default_to_fused_or_foreach(params, has_graph, use_fused=use_fused)

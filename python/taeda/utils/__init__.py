@@ -3,14 +3,6 @@
 import os
 
 from taeda import _C
-from taeda.utils import _mode_utils
-from taeda.utils._swap_tensors import swap_tensors
-from taeda.utils.backend_registration import (
-    generate_methods_for_privateuse1_backend,
-    rename_privateuse1_backend,
-)
-
-_C._DisableFuncTorch = _mode_utils._DisableFuncTorch
 
 __all__ = [
     "_mode_utils",
@@ -32,9 +24,21 @@ def set_module(obj, mod):
     obj.__module__ = mod
 
 
+# Names that live in modules of their own, loaded when first asked for.
+_LAZY = {
+    "generate_methods_for_privateuse1_backend": "backend_registration",
+    "rename_privateuse1_backend": "backend_registration",
+    "swap_tensors": "_swap_tensors",
+}
+
+
 def __getattr__(name):
     from importlib import import_module
 
+    if name in _LAZY:
+        value = getattr(import_module(f"taeda.utils.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
     try:
         return import_module(f"taeda.utils.{name}")
     except ModuleNotFoundError as error:

@@ -1,6 +1,5 @@
 """What the compiler prints while it works: TAEDA_LOGS, or `set_logs` in a program."""
 
-import logging
 import os
 import sys
 import warnings
@@ -86,6 +85,8 @@ def set_logs(*, modules=None, **logs):
     if os.environ.get(_VARIABLE, ""):
         warnings.warn(f"{_VARIABLE} is set: the call of set_logs is ignored", stacklevel=2)
         return
+    import logging
+
     found = set()
     for name, level in {**logs, **(modules or {})}.items():
         name = name.rpartition(".")[2].lstrip("_")

@@ -155,6 +155,7 @@ inductor_config = ConfigModule(
         "cpp.enable_tiling_heuristics": True,
         "triton.autotune_pointwise": True,
         "triton.cudagraphs": False,
+        "triton.reorder_for_reducing_graph_partitions": True,
         "triton.unique_kernel_names": True,
     },
     # Programs written for PyTorch set these; nothing depends on them here. Kernels are always kept
@@ -166,6 +167,15 @@ inductor_config = ConfigModule(
     implicit_fallbacks=True,
     generate_intermediate_hooks=False,
     fallback_random=False,
+    fallback_by_default=False,
+    selective_decompose=False,
+    reorder_for_peak_memory=True,
+    reorder_for_compute_comm_overlap=False,
+    use_pre_grad_passes=True,
+    use_joint_graph_passes=True,
+    use_post_grad_passes=True,
+    use_dce=True,
+    allow_buffer_reuse=True,
     max_autotune=False,
     max_autotune_gemm=False,
     max_autotune_pointwise=False,
@@ -183,6 +193,7 @@ dynamo_config = ConfigModule(
     "Settings of the capture of frames, read when a function is compiled.",
     aliases={
         "cache_size_limit": (None, "recompile_limit"),
+        "ignore_logger_methods": (None, "ignore_logging_functions"),
         "accumulated_cache_size_limit": (None, "accumulated_recompile_limit"),
         "fail_on_cache_limit_hit": (None, "fail_on_recompile_limit_hit"),
         "skip_code_recursive_on_cache_limit_hit": (
@@ -233,6 +244,10 @@ dynamo_config = ConfigModule(
     # Numbers and sizes that only data tells are values of the graph instead of breaks.
     capture_scalar_outputs=False,
     capture_dynamic_output_shape_ops=False,
+    # Functions, such as print, that are called behind the graph in place of a break.
+    reorderable_logging_functions=set(),
+    # Functions, methods of logging.Logger or of one logger, whose calls are left out.
+    ignore_logging_functions=set(),
     # Ints, and floats, are constants though they change.
     specialize_int=False,
     specialize_float=False,
@@ -244,7 +259,6 @@ dynamo_config = ConfigModule(
     skip_code_recursive_on_recompile_limit_hit=True,
     allow_rnn=True,
     raise_on_ctx_manager_usage=True,
-    reorderable_logging_functions=set(),
     assume_dunder_attributes_remain_unchanged=True,
     nested_graph_breaks=True,
     force_parameter_static_shapes=True,
@@ -259,7 +273,6 @@ dynamo_config = ConfigModule(
     dead_code_elimination=True,
     minimum_call_count=1,
     log_compilation_metrics=True,
-    ignore_logger_methods=set(),
     repro_after=None,
     repro_level=2,
     numpy_default_float="float64",
@@ -338,7 +351,6 @@ dynamo_config = ConfigModule(
     only_allow_pt2_compliant_ops=False,
     capture_autograd_function=True,
     capture_profiler_record_function=False,
-    ignore_logging_functions=set(),
     fake_tensor_cache_enabled=True,
     fake_tensor_cache_crosscheck_enabled=False,
     fake_tensor_disable_inference_mode=True,

@@ -14,8 +14,8 @@ A mode that returns NotImplemented leaves the call to the classes of its argumen
 """
 
 import contextlib
-import threading
 import warnings
+from _thread import _local
 
 from taeda._C import (
     _get_dispatch_stack_at,
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-class _Entered(threading.local):
+class _Entered(_local):
     """How many `with mode:` blocks this thread is in, whether or not a handler is running."""
 
     all = 0

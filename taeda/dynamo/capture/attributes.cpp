@@ -36,8 +36,8 @@ bool finds_plainly(PyTypeObject* type) {
 }  // namespace
 
 bool is_enum_class(PyTypeObject* type) {
-  static PyObject* const meta = imported("enum", "EnumMeta");
-  return meta != nullptr && PyType_IsSubtype(Py_TYPE(type), reinterpret_cast<PyTypeObject*>(meta));
+  static Loaded meta("enum", "EnumMeta");
+  return meta.get() != nullptr && PyType_IsSubtype(Py_TYPE(type), meta.type());
 }
 
 PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> arguments) {

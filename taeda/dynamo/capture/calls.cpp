@@ -223,7 +223,9 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   }
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
-  if (kind == CallKind::Mutates && !call.values.empty()) {
+  const bool has_items = kind == CallKind::Mutates && !call.values.empty();
+  const Owned items = has_items ? items_of(call.values[0]) : Owned();
+  if (has_items) {
     ++writes_;
     check_ends_in(call.values[0]);
     if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
@@ -234,7 +236,10 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
-  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  Owned result(
+      need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
+  if (has_items) check_references(call.values[0], items);
+  return result.release();
 }
 
 bool Capture::is_address(PyObject* number) const {
@@ -307,7 +312,6 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
   static PyObject* const eval_ = builtin("eval");
-  static PyObject* const literal_eval = imported("ast", "literal_eval");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -377,7 +381,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       const char* text = PyUnicode_AsUTF8(values[0]);
       Owned code(
           need(text == nullptr ? nullptr : Py_CompileString(text, "<string>", Py_eval_input)));
-      PyObject* value = PyObject_CallOneArg(literal_eval, values[0]);
+      Owned literal_eval(need(imported("ast", "literal_eval")));
+      PyObject* value = PyObject_CallOneArg(literal_eval.get(), values[0]);
       if (value == nullptr) {
         PyErr_Clear();
         throw Break{"Failed to trace builtin operator eval: its text is no constant"};
@@ -545,6 +550,8 @@ PyObject* Capture::locals_of(State& state) {
 
 PyObject* Capture::call(State& state, Call call) {
   if (PyObject* drawn = call_draw(call)) return drawn;
+  if (recorder_.has_named_logs())
+    if (PyObject* none = call_named_log(call)) return none;
   if (PyMethod_Check(call.callable)) {
     PyObject* method = call.callable;
     call.values.insert(call.values.begin(), PyMethod_GET_SELF(method));

@@ -206,6 +206,9 @@ class Capture final : public Capturing {
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
+  PyObject* call_named_log(const Call& call);
+  PyObject* add_log(const Call& call);
+  bool can_tell(PyObject* value);
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
@@ -229,6 +232,9 @@ class Capture final : public Capturing {
   PyObject* make_reference(const Call& call);
   bool is_noticed(PyObject* object);  // when it ends
   void check_ends_in(PyObject* container);
+  // What a container holds, and after a write: that nothing it lost is shown by weak references.
+  static Owned items_of(PyObject* container);
+  void check_references(PyObject* container, const Owned& items) const;
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state);
@@ -248,6 +254,8 @@ class Capture final : public Capturing {
     int below = 0;  // of a container that is built: how many new items lie on it
   };
   static const std::array<Way, 256>& ways();
+  // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
+  bool take_interruption_of(const State& state);
   void read_stack(State& state);
   Flow dispatch(State& state);
   Frame& frame_of(const State& state);

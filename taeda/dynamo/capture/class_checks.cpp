@@ -23,8 +23,8 @@ PyObject* own_instance_check(PyObject* type) {
 
 // A class that says which names its instances have.
 bool is_protocol(PyObject* type) {
-  static PyObject* const meta = imported("typing", "_ProtocolMeta");
-  return meta != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(type)) == meta;
+  static Loaded meta("typing", "_ProtocolMeta");
+  return meta.get() != nullptr && Py_TYPE(type) == meta.type();
 }
 
 bool is_flagged(PyObject* type, const char* name) {

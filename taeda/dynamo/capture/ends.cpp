@@ -5,6 +5,9 @@
 // instruction that lets go is a break; so is one that makes such an object. Weak references to
 // objects of the program are made anew by recipes; of objects that the capture made nobody knows
 // when they end.
+#include <algorithm>
+#include <tuple>
+
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -34,8 +37,11 @@ namespace {
 // costs little; behind them are none that a program notices.
 class Search {
  public:
+  explicit Search(bool takes_references = false) : takes_references_(takes_references) {}
+
   bool finds(PyObject* object) {
     if (has_end(object)) return true;
+    if (takes_references_ && !PyType_Check(object) && references_to(object) != nullptr) return true;
     PyTypeObject* type = Py_TYPE(object);
     const bool is_looked_into =
         type->tp_traverse != nullptr && type->tp_iternext != PyGen_Type.tp_iternext &&
@@ -55,10 +61,11 @@ class Search {
     return held != nullptr && static_cast<Search*>(search)->finds(held) ? 1 : 0;
   }
   static bool is_module(PyTypeObject* type) {
-    static PyObject* const module = imported("taeda.nn", "Module");
-    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module));
+    static Loaded module("taeda.nn.modules.module", "Module");
+    return module.get() != nullptr && PyType_IsSubtype(type, module.type());
   }
 
+  bool takes_references_;
   int depth_ = 0;
   int num_left_ = 100;
 };
@@ -77,6 +84,30 @@ bool Capture::is_noticed(PyObject* object) {
 void Capture::check_ends_in(PyObject* container) {
   if (container_of(Py_TYPE(container)) != nullptr && is_noticed(container))
     throw Break{"a write to a container of objects whose end the program notices"};
+}
+
+// A list, null where nothing is to be checked.
+Owned Capture::items_of(PyObject* container) {
+  if (container_of(Py_TYPE(container)) == nullptr) return Owned();
+  return Owned(
+      need(PyDict_Check(container) ? PyDict_Values(container) : PySequence_List(container)));
+}
+
+// A weak reference shows the end of an object to whoever asks it.
+void Capture::check_references(PyObject* container, const Owned& items) const {
+  if (!items) return;
+  const Owned left = items_of(container);
+  PyObject** begin = PySequence_Fast_ITEMS(items.get());
+  PyObject** end = begin + PyList_GET_SIZE(items.get());
+  PyObject** rest = PySequence_Fast_ITEMS(left.get());
+  PyObject** rest_end = rest + PyList_GET_SIZE(left.get());
+  std::tie(begin, rest) = std::mismatch(begin, end, rest, rest_end);
+  if (begin == end) return;  // nothing was lost
+  const std::unordered_set<PyObject*> kept(rest, rest_end);
+  for (; begin != end; ++begin) {
+    if (!kept.contains(*begin) && !recorder_.is_value(*begin) && Search(true).finds(*begin))
+      throw Abandoned{"the end of an object that weak references show", Abandoned::kHere};
+  }
 }
 
 // A variable lets go of its object. What the capture made has no end that anybody sees; what was

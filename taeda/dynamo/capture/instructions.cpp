@@ -200,8 +200,6 @@ void Capture::finish() {
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
 
-static constexpr const char* kInterrupted = "a signal's handler raised";
-
 // A symbolic number, or a list or tuple with one.
 static bool has_symbols(PyObject* object) {
   if (object == nullptr) return false;
@@ -212,18 +210,11 @@ static bool has_symbols(PyObject* object) {
   return false;
 }
 
-bool Capture::check_signals() {
-  if (!interruption_ && recorder_.check_signals()) return true;
-  if (!interruption_) interruption_ = Owned(taeda_take_raised());
-  reason_ = kInterrupted;
+// Errors of operators; those of other classes speak of names and classes.
+static bool names_sizes(PyObject* exception) {
+  for (PyObject* kind : {PyExc_RuntimeError, PyExc_ValueError, PyExc_IndexError})
+    if (PyErr_GivenExceptionMatches(exception, kind)) return true;
   return false;
-}
-
-// Whether the exception at hand came from outside of the program: Ctrl-C inside of a function of C.
-static bool is_interruption(const State& state) {
-  static const int raises[] = {opcode_number("RAISE_VARARGS"), opcode_number("RERAISE")};
-  return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) && state.now->opcode != raises[0] &&
-         state.now->opcode != raises[1];
 }
 
 Flow Capture::execute(State& state) {
@@ -261,12 +252,8 @@ Flow Capture::execute(State& state) {
     reason_ = error.what();
   }
   if (!is_break && is_broken_) is_break = true;
-  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended && PyErr_Occurred() &&
-      is_interruption(state)) {
-    is_break = true;
-    interruption_ = Owned(taeda_take_raised());
-    reason_ = kInterrupted;
-  }
+  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
+    is_break = take_interruption_of(state);
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
       std::any_of(operands.begin(), operands.end(),
@@ -279,6 +266,15 @@ Flow Capture::execute(State& state) {
     is_break = recorder_.is_data_dependent(raised.get());
     if (is_break) reason_ = recorder_.break_reason();
     if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    // The text may name sizes, which are symbols here: the program gets its own.
+    const auto tells_symbols = [&](const Owned& o) {
+      return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
+    };
+    if (!is_break && num_frames_ended_ == frames_ended && names_sizes(raised.get()) &&
+        std::any_of(operands.begin(), operands.end(), tells_symbols)) {
+      is_break = true;
+      reason_ = "an error whose text may name sizes";
+    }
     if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
@@ -334,6 +330,7 @@ void Capture::read_stack(State& state) {
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
+  static const int pop_top = opcode_number("POP_TOP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
@@ -347,6 +344,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
@@ -654,7 +652,10 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
-  return run::STORE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::STORE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::delete_subscr(State& state, int argument) {
@@ -673,7 +674,10 @@ Flow Capture::delete_subscr(State& state, int argument) {
   }
   check_ends_in(container);
   open(container);
-  return run::DELETE_SUBSCR_(state, argument);
+  const Owned kept(Py_NewRef(container)), items = items_of(container);
+  const Flow flow = run::DELETE_SUBSCR_(state, argument);
+  if (flow != Flow::Raise) check_references(kept.get(), items);
+  return flow;
 }
 
 Flow Capture::contains(State& state, int argument) {

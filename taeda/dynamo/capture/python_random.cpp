@@ -11,9 +11,10 @@ namespace taeda::dynamo {
 
 namespace {
 
+// Null where the program did not import the module.
 PyTypeObject* generator_type() {
-  static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(imported("random", "Random"));
-  return type;
+  static Loaded generator("random", "Random");
+  return generator.type();
 }
 
 // Methods that give a number; all others are a break.

@@ -34,6 +34,8 @@ enum class CallKind : uint8_t {
   Hook,          // Tensor.register_hook
   SetsOwnMode,   // of captures: no node of the graph
   Afterwards,  // of a tensor: its result, which nothing but a run knows, is asked behind the graph
+  Reordered,   // by a setting: called behind the graph for its effect
+  Ignored,     // by a setting: not called at all
 };
 
 // What a thread asks before it calls an operator.
@@ -61,6 +63,7 @@ class Recorder {
   // Whether such numbers may be values of the graph.
   virtual bool takes_numbers() const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
+  virtual bool has_symbolic_sizes(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
   // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
@@ -98,6 +101,10 @@ class Recorder {
   // Why a call that C made broke; empty where none did.
   virtual const std::string& break_reason() const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;
+  // What settings say of a function or method that logs; Unknown: nothing. None of them is named
+  // in most programs.
+  virtual bool has_named_logs() const = 0;
+  virtual CallKind named_log_kind_of(PyObject* function) const = 0;
   // The function of Python that is captured in place of one; null for others. Borrowed.
   virtual PyObject* substitute_of(PyObject* callable) const = 0;
   // The function that a callable compiles; null for others. Borrowed.

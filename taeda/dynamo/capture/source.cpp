@@ -44,6 +44,15 @@ PyObject* imported(const char* module, const char* name) {
   return loaded ? PyObject_GetAttrString(loaded.get(), name) : nullptr;
 }
 
+PyObject* loaded(const char* module, const char* name) {
+  // sys.modules itself: PyImport_GetModule waits for imports of other threads.
+  PyObject* modules = PyImport_GetModuleDict();
+  PyObject* found = PyDict_GetItemString(modules, module);
+  PyObject* attribute = found ? PyObject_GetAttrString(found, name) : nullptr;
+  if (!attribute) PyErr_Clear();
+  return attribute;
+}
+
 PyObject* viewed_mapping(PyObject* object) {
   if (!Py_IS_TYPE(object, &PyDictProxy_Type)) return nullptr;
   // CPython shows the layout to nobody; it is the same in all versions.

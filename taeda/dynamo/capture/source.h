@@ -76,6 +76,24 @@ class Sources {
 PyObject* imported(const char* module, const char* name);
 // A new reference.
 PyObject* imported_module(const char* name);
+// The same of a module that the program imported by now: null without an error where it did not, or
+// where the import is still under way. An object of a class cannot be there before the class.
+PyObject* loaded(const char* module, const char* name);
+// The same for a place that asks often: null until the program imported the module.
+class Loaded {
+ public:
+  Loaded(const char* module, const char* name) : module_(module), name_(name) {}
+  PyObject* get() {
+    if (found_ == nullptr) found_ = loaded(module_, name_);
+    return found_;
+  }
+  PyTypeObject* type() { return reinterpret_cast<PyTypeObject*>(get()); }
+
+ private:
+  const char* module_;
+  const char* name_;
+  PyObject* found_ = nullptr;
+};
 
 // collections.deque
 PyTypeObject* deque_type();

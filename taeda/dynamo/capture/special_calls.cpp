@@ -1,5 +1,5 @@
 // Calls that are more than their result: autograd Functions, functions that become graphs of their
-// own, warnings, function modes, hooks, classes of tensors, locks.
+// own, warnings, logs, function modes, hooks, classes of tensors, locks.
 #include <algorithm>
 
 #include "taeda/dynamo/capture/capture.h"
@@ -136,6 +136,54 @@ PyObject* Capture::add_effect(const Call& call) {
   for (PyObject* value : call.values) added.parts.emplace_back(Py_NewRef(value));
   added.result = Owned(make_unknown());
   return Py_NewRef(added.result.get());
+}
+
+// Functions that settings name: none of their calls is a break. A method may be named for one
+// object alone. Null for other calls.
+PyObject* Capture::call_named_log(const Call& call) {
+  if (!PyFunction_Check(call.callable) && !PyCFunction_Check(call.callable)) return nullptr;
+  CallKind kind = recorder_.named_log_kind_of(call.callable);
+  if (kind == CallKind::Unknown && PyFunction_Check(call.callable) && call.positional > 0) {
+    Owned method(need(PyMethod_New(call.callable, call.values[0])));
+    kind = recorder_.named_log_kind_of(method.get());
+  }
+  if (kind == CallKind::Ignored) return Py_NewRef(Py_None);
+  return kind == CallKind::Reordered ? add_log(call) : nullptr;
+}
+
+// Whether a call behind the graph may have this argument: later writes change nothing of it.
+bool Capture::can_tell(PyObject* value) {
+  if (recorder_.is_value(value) || is_immutable(value)) return true;
+  if (!PyTuple_CheckExact(value)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+    if (!can_tell(PyTuple_GET_ITEM(value, i))) return false;
+  return true;
+}
+
+PyObject* Capture::add_log(const Call& call) {
+  static PyObject* const partial = imported("functools", "partial");
+  Call told{call.callable, {}, call.positional, nullptr};
+  for (size_t i = 0; i < call.positional; ++i) {
+    // A method's object comes first.
+    const bool is_self = i == 0 && find(call.values[0]) != nullptr;
+    if (!is_self && !can_tell(call.values[i]))
+      throw Break{"call of " + name_of(call.callable) + " with values that may change behind it"};
+    told.values.push_back(call.values[i]);
+  }
+  Owned keywords(need(PyDict_New())), args(need(PyTuple_Pack(1, call.callable)));
+  for (size_t i = call.positional; i < call.values.size(); ++i) {
+    if (!is_immutable(call.values[i]))
+      throw Break{"call of " + name_of(call.callable) + " with keywords that are no constants"};
+    need(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
+                        call.values[i]));
+  }
+  if (PyDict_GET_SIZE(keywords.get()) > 0) {
+    Owned made(need(PyObject_Call(partial, args.get(), keywords.get())));
+    keep(made.get());
+    told.callable = made.get();
+  }
+  Py_DECREF(add_effect(told));
+  return Py_NewRef(Py_None);
 }
 
 // Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once

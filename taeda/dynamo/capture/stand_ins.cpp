@@ -18,8 +18,8 @@ bool is_plain_constant(PyObject* object) {
 }
 
 bool is_pattern(PyObject* object) {
-  static PyObject* const type = imported("re", "Pattern");
-  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+  static Loaded pattern("re", "Pattern");
+  return Py_TYPE(object) == pattern.type();
 }
 
 // Values that are compared by identity.
@@ -37,9 +37,8 @@ bool is_native_function(PyObject* object) {
 }
 
 bool is_enum_member(PyObject* object) {
-  static PyObject* const enum_type = imported("enum", "Enum");
-  return enum_type != nullptr &&
-         PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(enum_type));
+  static Loaded base("enum", "Enum");
+  return base.get() != nullptr && PyType_IsSubtype(Py_TYPE(object), base.type());
 }
 
 bool is_bound_natively(PyObject* object) {

@@ -80,9 +80,22 @@ SymInt new_number_of(const char* function, SymIntList of) {
   return env->symint(env->unbacked_of(function, of));
 }
 
-const bool is_registered =
-    (set_unbacked_rules({&known_of, &likely_of, &expect_of, &expect_size_of, &new_number_of}),
-     true);
+std::optional<bool> lies_within_of(const SymNode& number, double low, double high) {
+  const SymExprNode* node = SymExprNode::from(&number);
+  if (!node || !node->expr()->has_hint) return std::nullopt;
+  ShapeEnv& env = node->env();
+  const Expr* e = node->expr();
+  const auto limit = [&](double v) {
+    return e->kind == SymKind::Float ? env.pool().constant(ExprValue::of(v))
+                                     : env.pool().integer(static_cast<int64_t>(v));
+  };
+  return env.evaluate(env.pool().make(ExprOp::Le, e, limit(high))) &&
+         env.evaluate(env.pool().make(ExprOp::Ge, e, limit(low)));
+}
+
+const bool is_registered = (set_unbacked_rules({&known_of, &likely_of, &expect_of, &expect_size_of,
+                                                &new_number_of, &lies_within_of}),
+                            true);
 
 }  // namespace
 }  // namespace taeda::fx

@@ -1,8 +1,10 @@
 // Copies, conversions and fills.
 #include "taeda/ops/convert/declarations.h"
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -65,7 +67,12 @@ Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool
   return to_device(self, other.device(), other.dtype(), non_blocking, copy, memory_format);
 }
 
-Tensor& fill__Scalar_meta(Tensor& self, const Scalar&) { return self; }
+Tensor& fill__Scalar_meta(Tensor& self, const Scalar& value) {
+  // A graph fills without a check: the range of a symbol is a guard.
+  if (value.is_symbolic() && !is_known(SymOp::Eq, self.sym_numel(), 0))
+    check_fits(value, self.dtype());
+  return self;
+}
 
 Tensor& fill__Tensor(Tensor& self, const Tensor& value) {
   TAEDA_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",

@@ -298,4 +298,23 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<DTyp
 }
 Tensor& _fill_triangle_indices__meta(Tensor& self, int64_t, int64_t, int64_t, bool) { return self; }
 
+Tensor& fill_diagonal_(Tensor& self, const Scalar& fill_value, bool wrap) {
+  TAEDA_CHECK(self.dim() >= 2, "dimensions must larger than 1");
+  if (self.dim() > 2) {
+    for (int64_t d = 1; d < self.dim(); ++d)
+      TAEDA_CHECK(self.sym_size(d) == self.sym_size(0),
+                  "all dimensions of input must be of equal length");
+    Tensor line = self.diagonal(0, 0, 1);
+    while (line.dim() > 1) line = line.diagonal(0, 0, -1);
+    line.fill_(fill_value);
+    return self;
+  }
+  self.diagonal().fill_(fill_value);
+  if (!wrap) return self;
+  const SymInt height = self.sym_size(0), step = self.sym_size(1) + SymInt(1);
+  for (SymInt row = step; row < height; row = row + step)
+    self.narrow(0, row, height - row).diagonal().fill_(fill_value);
+  return self;
+}
+
 }  // namespace taeda::impl

@@ -122,3 +122,49 @@ def out_that_is_resized(x, out):
 def truth_of_a_number_as_a_factor(x):
     rate = apart(0.5)
     return x * (rate > 0.25)
+
+
+class Plain:
+    pass
+
+
+@case(X, breaks=3)
+def reference_to_what_is_popped(x):
+    items = [Plain()]
+    seen = weakref.ref(items[0])
+    was_there = seen() is not None
+    items.pop()
+    return x + 1, was_there, seen() is None
+
+
+@case(X, breaks=3)
+def reference_to_what_is_popped_and_kept(x):
+    items = [Plain(), Plain()]
+    seen = weakref.ref(items[0])
+    kept = items.pop(0)
+    was_there = seen() is kept
+    del kept
+    return x + 1, was_there, seen() is None
+
+
+@case(X, [Plain(), Plain()], breaks=2)
+def reference_to_what_a_list_loses(x, items):
+    seen = weakref.ref(items[0])
+    items.clear()
+    return x + 1, seen() is None
+
+
+@case(X, breaks=3)
+def reference_to_what_a_dict_loses(x):
+    table = {"a": Plain(), "b": [Plain()]}
+    seen = weakref.ref(table["a"]), weakref.ref(table["b"][0])
+    table.pop("a")
+    table["b"][0] = None
+    return x + 1, [reference() is None for reference in seen]
+
+
+@case(X, [Plain()])
+def list_of_referenced_objects_that_grows(x, items):
+    for _ in range(3):
+        items.append(Plain())
+    return x + len(items)

@@ -59,7 +59,8 @@ from taeda.fx.symbolic.numbers import (
     sym_or,
 )
 from taeda.fx.symbolic.numbers import constrain_range_for_size as _constrain_range_for_size
-from taeda.fx.symbolic.shape_env import RuntimeAssert, ShapeEnv, ShapeEnvSettings, ShapeGuard
+from taeda.fx.symbolic.records import RuntimeAssert, ShapeEnvSettings, ShapeGuard
+from taeda.fx.symbolic.shape_env import ShapeEnv
 
 __all__ = [
     "ConstraintViolationError",

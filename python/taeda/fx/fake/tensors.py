@@ -7,15 +7,13 @@
 Operators on fake tensors run their shape rules only; see `taeda/fx/fake.h`.
 """
 
-import copy
+import sys
 import weakref
 
 import taeda
 import taeda.overrides
 from taeda._C import _disabled_torch_function_impl, _fx
 from taeda._reduction import reduced_with_storage
-from taeda.fx.symbolic.inputs import DimDynamic
-from taeda.fx.symbolic.marks import marked_context, note_guesses
 from taeda.utils._config_module import functorch_config
 from taeda.utils._python_dispatch import TorchDispatchMode
 
@@ -137,6 +135,8 @@ class FakeTensor(taeda.Tensor):
         return fake_mode.from_tensor(tensor)
 
     def __deepcopy__(self, memo):
+        import copy
+
         fake = self.detach().clone().requires_grad_(self.requires_grad)
         memo[id(self)] = fake
         fake.__dict__.update(copy.deepcopy(self.__dict__, memo))  # whether it is a parameter
@@ -262,12 +262,16 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
                 ),
             )
             if symbolic_context is None:
+                from taeda.fx.symbolic.marks import note_guesses
+
                 note_guesses(tensor, fake.shape)
         if tensor.is_leaf and tensor.requires_grad and tensor.grad_dtype != tensor.dtype:
             fake.grad_dtype = tensor.grad_dtype
         if tensor.is_leaf and tensor.grad is not None:
             fake.grad = self.from_tensor(tensor.grad, static_shapes=True)
-        if getattr(tensor, "_is_param", False) or type(tensor) is taeda.nn.Parameter:
+        parameters = sys.modules.get("taeda.nn.parameter")  # without it there is none
+        is_parameter = parameters is not None and type(tensor) is parameters.Parameter
+        if getattr(tensor, "_is_param", False) or is_parameter:
             fake._is_param = True
         return self.fake_tensor_converter._remembered(tensor, fake)
 
@@ -281,6 +285,9 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
         return fake
 
     def _marked_context(self, tensor):
+        from taeda.fx.symbolic.inputs import DimDynamic
+        from taeda.fx.symbolic.marks import marked_context
+
         is_static = self.shape_env.assume_static_by_default
         return marked_context(tensor, DimDynamic.STATIC if is_static else DimDynamic.DUCK)
 

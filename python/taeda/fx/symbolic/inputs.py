@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
-int_oo = float("inf")
+from taeda.fx.symbolic.numbers import int_oo
 
 
 class DimDynamic(Enum):

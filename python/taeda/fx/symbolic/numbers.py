@@ -5,8 +5,8 @@ import builtins
 import taeda
 from taeda import SymBool, SymFloat, SymInt
 from taeda._C._fx import Expr
-from taeda.fx.symbolic.inputs import int_oo
 
+int_oo = float("inf")
 _NUMBERS = (SymInt, SymFloat, SymBool)
 
 

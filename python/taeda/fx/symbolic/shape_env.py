@@ -1,45 +1,14 @@
 """Shape environments: symbols for sizes, what is assumed of them, and the guards of a program."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 
 import taeda
 from taeda import SymInt
 from taeda._C import _fx
-from taeda._C._fx import Expr
-from taeda.fx.symbolic.inputs import DimDynamic, StatelessSymbolicContext, ValueRanges, int_oo
-from taeda.fx.symbolic.numbers import free_unbacked_symbols, numbers_of
+from taeda.fx.symbolic.numbers import free_unbacked_symbols, int_oo, numbers_of
 from taeda.utils._config_module import shapes_config
 
-__all__ = ["RuntimeAssert", "ShapeEnv", "ShapeEnvSettings", "ShapeGuard"]
-
-
-@dataclass(frozen=True)
-class ShapeEnvSettings:
-    """What an environment was made with: how it treats the numbers of inputs and of data."""
-
-    allow_scalar_outputs: bool
-    allow_dynamic_output_shape_ops: bool
-    assume_static_by_default: bool
-    specialize_zero_one: bool
-    duck_shape: bool
-
-
-@dataclass(frozen=True)
-class ShapeGuard:
-    """A condition the program was specialized on, and where."""
-
-    expr: Expr
-    stack: str
-
-
-@dataclass(frozen=True)
-class RuntimeAssert:
-    """A condition on unbacked symbols that is checked when the program runs."""
-
-    expr: Expr
-    msg: str
-    stack: str
+__all__ = ["ShapeEnv"]
 
 
 def _name(source):
@@ -61,7 +30,7 @@ def _encoded(constraint):
 class ShapeEnv(_fx.ShapeEnv):
     """The symbols of a program's shapes and the guards under which it is valid.
 
-    The settings are those of `ShapeEnvSettings`, by name.
+    The settings are those of `records.ShapeEnvSettings`, by name.
     """
 
     def __init__(self, **settings):
@@ -102,6 +71,10 @@ class ShapeEnv(_fx.ShapeEnv):
     @property
     def settings(self):
         """What it was made with."""
+        from dataclasses import fields
+
+        from taeda.fx.symbolic.records import ShapeEnvSettings
+
         return ShapeEnvSettings(**{f.name: getattr(self, f.name) for f in fields(ShapeEnvSettings)})
 
     # ---- symbols ----
@@ -109,28 +82,34 @@ class ShapeEnv(_fx.ShapeEnv):
         self,
         val,
         source,
-        dynamic_dim=DimDynamic.DUCK,
+        dynamic_dim=None,
         constraint_dim=None,
         positive=True,
         do_not_specialize_zero_one=False,
         symbolic_context=None,
     ):
-        """The expression of an input's number: a symbol, or a constant where it is specialized."""
+        """The expression of an input's number: a symbol, or a constant where it is specialized.
+
+        `dynamic_dim` is a DimDynamic, DUCK without one.
+        """
+        from taeda.fx.symbolic.inputs import DimDynamic
+
+        how = (DimDynamic.DUCK if dynamic_dim is None else dynamic_dim).value
         lower = 0 if positive else None
         if isinstance(val, float):
-            return self._create_symbol(val, _name(source), dynamic_dim.value, None, None, None)
+            return self._create_symbol(val, _name(source), how, None, None, None)
         specialize_zero_one = self.specialize_zero_one
         if do_not_specialize_zero_one:
             self._configure(False, self.duck_shape, self._is_backed_oblivious)
         try:
             return self._create_symbol(
-                val, _name(source), dynamic_dim.value, _encoded(constraint_dim), lower, None
+                val, _name(source), how, _encoded(constraint_dim), lower, None
             )
         finally:
             self._configure(specialize_zero_one, self.duck_shape, self._is_backed_oblivious)
 
     def create_unspecified_symbol(
-        self, val, source, dynamic_dim=DimDynamic.DUCK, constraint_dim=None, symbolic_context=None
+        self, val, source, dynamic_dim=None, constraint_dim=None, symbolic_context=None
     ):
         """A symbol for a number that is no size: it may be negative, 0 or 1."""
         return self.create_symbol(
@@ -155,6 +134,8 @@ class ShapeEnv(_fx.ShapeEnv):
     def create_symbolic_sizes_strides_storage_offset(self, ex, source, *, symbolic_context=None):
         """Sizes, strides and offset of a tensor as symbols, and expressions of them."""
         if symbolic_context is None:
+            from taeda.fx.symbolic.inputs import DimDynamic, StatelessSymbolicContext
+
             how = DimDynamic.STATIC if self.assume_static_by_default else DimDynamic.DUCK
             symbolic_context = StatelessSymbolicContext([how] * ex.dim())
         limits = symbolic_context.constraint_sizes or [None] * ex.dim()
@@ -207,6 +188,8 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def bound_sympy(self, expr):
         """The range of an expression."""
+        from taeda.fx.symbolic.inputs import ValueRanges
+
         lower, upper = self._range(expr)
         return ValueRanges(-int_oo if lower is None else lower, int_oo if upper is None else upper)
 
@@ -245,12 +228,16 @@ class ShapeEnv(_fx.ShapeEnv):
 
     def constrain_symbol_range(self, s, compiler_min, compiler_max):
         """Asserts the bounds of a symbol."""
+        from taeda.fx.symbolic.inputs import ValueRanges
+
         self._constrain_range(s, *ValueRanges(compiler_min, compiler_max)._bounds())
 
     # ---- guards ----
     @property
     def guards(self):
         """The conditions specialized on so far."""
+        from taeda.fx.symbolic.records import ShapeGuard
+
         return [ShapeGuard(expr, where) for expr, where, _ in self._guards()]
 
     def get_nontrivial_guards(self):
@@ -271,6 +258,8 @@ class ShapeEnv(_fx.ShapeEnv):
     @property
     def deferred_runtime_asserts(self):
         """Conditions on unbacked symbols, by the youngest symbol in each."""
+        from taeda.fx.symbolic.records import RuntimeAssert
+
         result = {}
         for expr, where, message in self._runtime_asserts():
             unbacked = free_unbacked_symbols(expr)

@@ -40,13 +40,22 @@ Done run_depthwise(const Tensors& t, const Tensor& result, Done (*f)(const Tenso
   return Done::Computed;
 }
 
-// y of a plain convolution.
+// As products want them: in the layout of the images.
+Tensor laid_out_filters(const Tensors& t) {
+  if (!t.geometry.is_channels_last) return t.weight;
+  return t.weight.contiguous(t.weight.dim() == 4 ? MemoryFormat::ChannelsLast
+                                                 : MemoryFormat::ChannelsLast3d);
+}
+
+// y of a plain convolution. Filters may lie in order where the images' channels are innermost.
 Done compute_forward(const Tensors& t, const Tensor& bias) {
   const Done done = run_depthwise(t, t.y, convolution_kernels::depthwise_forward, bias);
   if (done != Done::Nothing) return done;
   if (pointwise_forward(t, bias)) return Done::Finished;
   const Done by_library = library_convolution(onednn::Pass::Forward, t, bias);
-  return by_library != Done::Nothing ? by_library : forward_product(t, bias);
+  if (by_library != Done::Nothing) return by_library;
+  const Tensor filters = laid_out_filters(t);
+  return forward_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
 }
 
 // x of a plain convolution, from what its elements add to y.
@@ -56,7 +65,8 @@ Done compute_input(const Tensors& t, const Tensor& bias) {
   if (pointwise_input(t, bias)) return Done::Finished;
   if (!bias.defined() && library_convolution(onednn::Pass::SourceGrad, t, bias) != Done::Nothing)
     return Done::Computed;
-  return input_product(t, bias);
+  const Tensor filters = laid_out_filters(t);
+  return input_product({t.geometry, t.x, filters, t.y, t.finish}, bias);
 }
 
 void compute_weight(const Tensors& t) {
@@ -85,7 +95,8 @@ void convolve(const Tensor& input, const Tensor& weight, const Tensor& bias,
   if (out.numel() == 0) return;
   BelowADInplaceOrView guard;
   const MemoryFormat format = convolution_format(input, weight);
-  const Tensor from = input.contiguous(format), filters = weight.contiguous(format);
+  const Tensor from = input.contiguous(format);
+  const Tensor filters = weight.is_contiguous() ? weight : weight.contiguous(format);
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
   const bool is_apart =
       result.is_apart || (!overlaps(input, out) && !overlaps(weight, out) && !overlaps(bias, out));
@@ -135,6 +146,10 @@ void run_convolution(const dispatch::Stack& arguments, Tensor& out, const Produc
 constexpr ProductOperator kConvolution{&ops::convolution, run_convolution, 1, false, false, true};
 
 }  // namespace
+
+bool prefers_channels_last(DType dtype) {
+  return convolution_kernels::library_takes_channels_last(dtype);
+}
 
 const ProductOperator* find_convolution(const dispatch::Operator& op) {
   return &op == kConvolution.op ? &kConvolution : nullptr;

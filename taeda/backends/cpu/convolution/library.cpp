@@ -59,7 +59,7 @@ struct Key {
   Pass pass;
   DataType type;
   int spatial, threads;
-  bool has_bias;
+  bool has_bias, are_filters_innermost;
   onednn::PostOpWords post_ops;
   bool operator==(const Key&) const = default;
 
@@ -71,7 +71,7 @@ struct Key {
       h ^= h >> 29;
     };
     for (int64_t x : {geometry.images, geometry.groups, geometry.in_channels, geometry.out_channels,
-                      int64_t{geometry.is_channels_last}})
+                      int64_t{geometry.is_channels_last} * 2 + are_filters_innermost})
       mix(x);
     for (const Extents* e : {&geometry.in, &geometry.kernel, &geometry.stride, &geometry.padding,
                              &geometry.dilation, &geometry.out})
@@ -109,13 +109,13 @@ Shape image_shape(const Geometry& g, int spatial, int64_t channels, const Extent
   return s;
 }
 
-Shape weight_shape(const Geometry& g, int spatial) {
+Shape weight_shape(const Geometry& g, int spatial, bool are_channels_innermost) {
   Shape s;
   if (g.groups > 1) s.add(g.groups);
   s.add(g.out_channels);
   s.add(g.in_channels);
   for (int d = kSpatial - spatial; d < kSpatial; ++d) s.add(g.kernel[d]);
-  s.fill_strides(g.is_channels_last, g.groups > 1 ? 2 : 1);
+  s.fill_strides(are_channels_innermost, g.groups > 1 ? 2 : 1);
   return s;
 }
 
@@ -186,7 +186,7 @@ class Convolution {
     const Geometry& g = key.geometry;
     const Shape x = image_shape(g, key.spatial, g.groups * g.in_channels, g.in);
     const Shape y = image_shape(g, key.spatial, g.groups * g.out_channels, g.out);
-    const Shape weight = weight_shape(g, key.spatial);
+    const Shape weight = weight_shape(g, key.spatial, key.are_filters_innermost);
     Shape bias;
     bias.add(g.groups * g.out_channels);
     bias.fill_strides(false, 0);
@@ -292,6 +292,15 @@ bool are_per_channel(const PostOps& post_ops) {
 
 }  // namespace
 
+bool library_takes_channels_last(DType dtype) {
+#if defined(__x86_64__)
+  const bool is_wanted = !onednn::request().is_refused;
+#else
+  const bool is_wanted = !onednn::request().is_refused && onednn::request().path;
+#endif
+  return is_wanted && dtype == DType::Float && onednn::is_usable();
+}
+
 Done library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
   if (!is_gainful(t.x.dtype(), t.geometry) || !onednn::is_usable()) return Done::Nothing;
   const onednn::Library& dnn = onednn::library();
@@ -300,7 +309,7 @@ Done library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
   const auto run = [&](const PostOps& post_ops) {
     const Key key{
         t.geometry, pass,           data_type(t.x.dtype()),    static_cast<int>(t.x.dim() - 2),
-        threads,    bias.defined(), onednn::words_of(post_ops)};
+        threads,    bias.defined(), !t.weight.is_contiguous(), onednn::words_of(post_ops)};
     return kept_convolution(key, post_ops, t.y.sizes()).run(t, bias, post_ops);
   };
   const PostOps* post_ops = pass == Pass::Forward ? t.finish.post_ops : nullptr;

@@ -8,4 +8,7 @@ namespace taeda::cpu {
 // Null for operators that are no convolutions.
 TAEDA_API const ProductOperator* find_convolution(const dispatch::Operator& op);
 
+// Whether convolutions of images that lie with channels innermost save copies.
+TAEDA_API bool prefers_channels_last(DType dtype);
+
 }  // namespace taeda::cpu
