@@ -419,3 +419,26 @@ def test_what_a_function_takes():
     fast = t.compile(program, backend="eager", fullgraph=True)
     assert t.equal(fast(t.ones(2), inner), program(t.ones(2), inner))
     assert t._dynamo.explain(program)(t.ones(2), inner).graph_count == 1
+
+
+def test_nodes_know_their_lines_in_long_functions(tmp_path):
+    count = 3000
+    lines = ["def f(x):"]
+    for i in range(count):
+        lines += ["    x = (x +", f"         {i % 7})"]
+    lines += ["    return x"]
+    path = tmp_path / "long.py"
+    path.write_text("\n".join(lines) + "\n")
+    names = {}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    graphs = []
+
+    def keep(gm, _inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    t.compile(names["f"], backend=keep)(X)
+    traces = [n.meta["stack_trace"] for n in graphs[0].graph.nodes if n.op.startswith("call")]
+    assert len(traces) == count
+    for i in (0, 1, count // 2, count - 1):
+        assert f'File "{path}", line {2 * i + 2}, in f' in traces[i]

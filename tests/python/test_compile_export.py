@@ -1,5 +1,6 @@
 """taeda._dynamo.export and strict exports: one graph with the program's own arguments."""
 
+import copy
 import importlib
 from typing import NamedTuple
 
@@ -143,3 +144,62 @@ def test_strict_exports_write_buffers():
     module = program.module()
     assert t.equal(module(X), X + 1) and t.equal(module(X), X + 2)
     assert t.equal(module.last, X * 2)
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Model()
+        self.calls, self.seen, self.by_name, self.kinds = 0, [], {}, set()
+        self.register_buffer("steps", t.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        self.inner.last = x
+        self.seen.append(self.calls)
+        self.by_name["x"] = x.size(0)
+        self.kinds.add("x")
+        self.steps = self.steps + 1
+        return self.inner(x)["y"] + self.calls + self.steps
+
+
+def test_strict_exports_leave_attributes_as_they_were():
+    model = Counting()
+    exported = export(model, (X,), strict=True)
+    assert model.calls == 0 and model.seen == [] and not hasattr(model.inner, "last")
+    assert model.by_name == {} and model.kinds == set() and model.steps == 0
+    expected = copy.deepcopy(model)(X)
+    assert t.allclose(exported.module()(X), expected)
+
+
+def test_a_strict_export_that_fails_leaves_attributes_as_they_were():
+    class Failing(Counting):
+        def forward(self, x):
+            self.calls += 1
+            t._dynamo.graph_break()
+            return x
+
+    model = Failing()
+    with pytest.raises(dynamo.exc.Unsupported):
+        export(model, (X,), strict=True)
+    assert model.calls == 0
+
+
+def test_exports_capture_under_every_stance():
+    class Writing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("steps", t.zeros(()))
+
+        def forward(self, x):
+            self.steps.add_(1)
+            return x + self.steps if x.size(0) == 2 else x
+
+    kinds = []
+    for stance in ("default", "force_eager", "fail_on_recompile"):
+        with t.compiler.set_stance(stance):
+            exported = export(Writing(), (X,), strict=True)
+            with pytest.raises(dynamo.exc.Unsupported):
+                dynamo.export(lambda x: x + 1 if x.sum() > 0 else x)(X)
+        kinds.append([node.target for node in exported.graph.nodes if node.op == "call_function"])
+    assert kinds[0] == kinds[1] == kinds[2] and len(kinds[0]) >= 2

@@ -203,8 +203,8 @@ def test_the_limit_of_recompiles(recwarn):
     config = importlib.import_module(f"{NAME}._dynamo").config
     with config.patch(recompile_limit=2):
         compiled = t.compile(lambda x, name: x + len(name), backend="eager")
-    for name in ("a", "bb", "ccc", "dddd"):
-        assert t.equal(compiled(X, name), X + len(name))
+        for name in ("a", "bb", "ccc", "dddd"):
+            assert t.equal(compiled(X, name), X + len(name))
     (warning,) = [w for w in recwarn if "taeda.compile" in str(w.message)]
     assert "'name'" in str(warning.message) and compiled.num_entries == 2
 

@@ -102,3 +102,18 @@ def test_backends_find_lines_and_values():
     assert lines[-1] == "    return y.relu()" and lines[-2].endswith("in program")
     assert node.meta["example_value"].shape == (3,)
     assert seen["placeholder"].meta["example_value"].shape == (3,)
+
+
+def test_recompiles_are_told_with_what_the_program_is_at(capfd):
+    epoch = iter(range(9))
+    t._dynamo.register_hook_for_recompile_user_context(lambda: f"epoch {next(epoch)}" + "." * 300)
+    set_logs(recompiles=True)
+    fast = t.compile(lambda x, s: x * len(s), backend="eager")
+    for text in ("a", "aa", "aaa"):
+        fast(t.ones(3), text)
+    t._dynamo.reset_recompile_user_contexts()
+    fast(t.ones(3), "aaaa")
+    told = capfd.readouterr().err
+    assert told.count("is compiled again") == 3 and told.count("epoch") == 2
+    assert "epoch 0" + "." * 249 + "\n" in told and "epoch 1" in told
+    assert t._dynamo.utils.get_hook_for_recompile_user_context() is None

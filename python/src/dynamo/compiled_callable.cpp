@@ -88,12 +88,10 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     options.report = Ref::share(option(given, "report"));
     options.filter = Ref::share(option(given, "filter"));
     options.is_whole = is_set(given, "fullgraph");
-    if (PyObject* dynamic = option(given, "dynamic"))
-      options.dynamic = PyObject_IsTrue(dynamic) == 1 ? Dynamic::Always : Dynamic::Never;
-    if (PyObject* limit = option(given, "recompile_limit")) {
-      options.recompile_limit = PyLong_AsSize_t(limit);
-      if (PyErr_Occurred()) throw_python_error();
-    }
+    options.dynamic = Ref::share(option(given, "dynamic"));
+    options.recompile_limit = Ref::share(option(given, "recompile_limit"));
+    TAEDA_CHECK_TYPE(options.dynamic && options.recompile_limit,
+                     "dynamic and recompile_limit are functions");
     Ref object(checked(type->tp_alloc(type, 0)));
     CallableObject* self = as_callable(object.get());
     new (&self->regions)
@@ -278,6 +276,28 @@ PyObject* set_disabled(PyObject*, PyObject* value) { return set_flag(is_disabled
 PyObject* set_fails_at_breaks(PyObject*, PyObject* value) {
   return set_flag(dynamo::fails_at_breaks(), value);
 }
+// call_leaving_alone(function, args, kwargs): the function runs as it is; those that it calls are
+// compiled as the program around it is
+PyObject* call_leaving_alone(PyObject*, PyObject* given) {
+  PyObject *function = nullptr, *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(given, "OO!O!", &function, &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+    return nullptr;
+  PyObject* plain = PyMethod_Check(function) ? PyMethod_GET_FUNCTION(function) : function;
+  const std::shared_ptr<dynamo::Session> around = dynamo::active_session();
+  if (!PyFunction_Check(plain) || !around || !around->regions)
+    return PyObject_Call(function, args, kwargs);
+  auto session = std::make_shared<dynamo::Session>();
+  session->regions = around->regions;
+  session->callees_of = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(plain));
+  session->codes.emplace_back(Py_NewRef(PyFunction_GET_CODE(plain)));
+  const dynamo::SessionScope scope(session);
+  return PyObject_Call(function, args, kwargs);
+}
+// Whether the caller is called by a compiled program that compiles what it can.
+PyObject* is_in_region(PyObject*, PyObject*) {
+  const std::shared_ptr<dynamo::Session> around = dynamo::active_session();
+  return wrap(!is_disabled && around && around->regions);
+}
 PyObject* compiles_provisionally(PyObject*, PyObject*) { return wrap(is_provisional); }
 
 PyMethodDef functions[] = {
@@ -285,10 +305,13 @@ PyMethodDef functions[] = {
      "set_skips_guards(on): versions that are alone are taken by the guards of tensors."},
     {"set_disabled", set_disabled, METH_O,
      "set_disabled(on): this thread runs compiled functions as they are."},
+    {"call_leaving_alone", call_leaving_alone, METH_VARARGS,
+     "call_leaving_alone(function, args, kwargs): compiles what the function calls, not itself."},
     {"set_fails_at_breaks", set_fails_at_breaks, METH_O,
      "set_fails_at_breaks(on): a break is an error, in this thread."},
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,
      "Whether what is compiled now will be compiled again at the next call."},
+    {"is_in_region", is_in_region, METH_NOARGS, "Whether a compiled program calls."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},

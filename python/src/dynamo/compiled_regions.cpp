@@ -36,8 +36,9 @@ namespace {
 
 // Whether a region that raised may be run again as it is written. Hooks of saved tensors have seen
 // a part of it, and an exception of theirs, such as the end of a recomputation, is no error of it.
+// Nor is one of a function that the program's own backend made.
 bool is_repeatable(const Entry& entry) {
-  return entry.is_transactional && !autograd::default_saved_tensor_hooks();
+  return entry.is_transactional && !entry.is_foreign && !autograd::default_saved_tensor_hooks();
 }
 
 PyObject* dynamo_error(const char* name) {
@@ -91,9 +92,7 @@ bool does_all_or_nothing(PyObject* compiled) {
   return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
 }
 
-int line_of(const State& state) {
-  return PyCode_Addr2Line(state.code->object, 2 * state.now->unit);
-}
+int line_of(const State& state) { return state.code->line_of(state.now->unit); }
 
 std::string text_of(PyObject* o) {
   const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
@@ -147,8 +146,7 @@ class ActiveCapture final : public dynamo::Capturing {
         region_(region),
         first_code_(frames.front()->code->object),
         first_line_(PyCode_Addr2Line(first_code_, 2 * frames.front()->next->unit)),
-        recorder_(sources_, guards_, region.history, owner.options_.dynamic,
-                  owner.options_.compile.get()),
+        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get()),
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);
@@ -170,6 +168,8 @@ class ActiveCapture final : public dynamo::Capturing {
     }
     return flow;
   }
+  bool check_signals() override { return capture_.check_signals(); }
+  PyObject* take_interruption() override { return capture_.take_interruption(); }
   void begin_frame(State& state) override { capture_.begin_frame(state); }
   bool begin_call(State& state) override { return capture_.begin_call(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
@@ -295,12 +295,16 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
   Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
-  if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-    PyErr_Clear();
-    PyErr_SetInterrupt();
-  }
-  if (!done && PyErr_Occurred()) PyErr_WriteUnraisable(options_.report.get());
+  // Of callbacks, warnings that are errors, handlers of signals.
+  if (!done && error_) PyErr_WriteUnraisable(options_.report.get());
+  if (!done && !error_) error_ = Ref(taeda_take_raised());
   return done.get() == Py_True;
+}
+
+bool CompiledRegions::raises() {
+  if (!error_) return false;
+  taeda_set_raised(error_.release());
+  return true;
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
@@ -363,11 +367,23 @@ void CompiledRegions::note_sizes(const State& frame, History& history) {
   }
 }
 
+Dynamic CompiledRegions::dynamic() const {
+  const dynamo::SessionScope natively(nullptr);
+  const Ref answer(checked(PyObject_CallNoArgs(options_.dynamic.get())));
+  if (answer.get() == Py_None) return Dynamic::WhereChanged;
+  const int is_always = PyObject_IsTrue(answer.get());
+  if (is_always < 0) throw_python_error();
+  return is_always ? Dynamic::Always : Dynamic::Never;
+}
+
+Py_ssize_t CompiledRegions::recompile_limit() const {
+  const dynamo::SessionScope natively(nullptr);
+  const Ref answer(PyObject_CallNoArgs(options_.recompile_limit.get()));
+  return answer ? PyLong_AsSsize_t(answer.get()) : -1;
+}
+
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
-  if (error_) {
-    taeda_set_raised(error_.release());
-    return RegionRun::Raised;
-  }
+  if (raises()) return RegionRun::Raised;
   if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
   if (std::exchange(region.is_skipped, false) || region.is_native) return RegionRun::Natively;
@@ -417,13 +433,16 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   }
   if (!region.entries.empty()) {
     const std::string again = "a compiled function is compiled again";
-    if (region.entries.size() >= options_.recompile_limit) {
+    const Py_ssize_t limit = recompile_limit();
+    if (limit < 0 && PyErr_Occurred()) return RegionRun::Raised;
+    if (static_cast<Py_ssize_t>(region.entries.size()) >= limit) {
       if (tell("limit", reason, code, code->co_firstlineno))
         return fail("FailOnRecompileLimitHit", again);
       region.is_native = true;
-      return RegionRun::Natively;
+      return raises() ? RegionRun::Raised : RegionRun::Natively;
     }
     if (tell("recompile", reason, code, code->co_firstlineno)) return fail("RecompileError", again);
+    if (raises()) return RegionRun::Raised;
   }
   return RegionRun::Missing;
 }
@@ -433,6 +452,7 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
   for (const State* state : frames)
     codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
   tell("begin", "", frames.front()->code->object, frames.front()->code->object->co_firstlineno);
+  if (raises()) return nullptr;
   Region& region = regions_[place_of(frames)];
   is_provisional = region.is_provisional = region.is_fresh =
       stance == Stance::AotEagerThenCompile && region.entries.empty() && !region.is_seen;
@@ -443,6 +463,16 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
     is_provisional = false;
     return nullptr;
   }
+}
+
+bool CompiledRegions::takes_callee(PyFunctionObject* function) const {
+  constexpr int kSuspended = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  const auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  const std::string module = text_of(function->func_module);
+  const bool is_left_alone = is_disabled || stance == Stance::ForceEager || has_foreign_modes() ||
+                             module == "taeda" || module.starts_with("taeda.");
+  return !is_left_alone && !options_.is_whole && !(code->co_flags & kSuspended) &&
+         known_calls().of(reinterpret_cast<PyObject*>(function)) == dynamo::CallKind::Entered;
 }
 
 void CompiledRegions::give_up(const std::vector<const State*>& frames) {

@@ -17,14 +17,15 @@
 namespace taeda::python {
 
 struct CompileOptions {
-  Ref compile;  // (graph, inputs, fake mode): a callable
+  Ref compile;  // (graph, inputs, bodies): a callable, and whether a backend of the program made it
   // (what, text, file, line, instruction, code): told of captures that begin and end, of graphs
   // with their seconds, breaks, recompiles and regions given up.
   Ref report;
   Ref filter;  // of guards, as guards_of() gives them: a list of those to keep, as bools
-  Dynamic dynamic = Dynamic::WhereChanged;
+  // Asked at each capture, because settings change: whether sizes are symbols, None where they
+  // changed; and how often a region is compiled.
+  Ref dynamic, recompile_limit;
   bool is_whole = false;  // a break is an error
-  size_t recompile_limit = 8;
 };
 
 // What compiled functions do where no version fits; PyTorch's names.
@@ -55,6 +56,7 @@ class CompiledRegions final : public dynamo::Regions {
                         dynamo::Ending& ending) override;
   std::unique_ptr<dynamo::Capturing> capture(
       const std::vector<const dynamo::State*>& frames) override;
+  bool takes_callee(PyFunctionObject* function) const override;
   void give_up(const std::vector<const dynamo::State*>& frames) override;
 
   // A call that needs no frame: the arguments as the function's frame would hold them. Null
@@ -89,9 +91,13 @@ class CompiledRegions final : public dynamo::Regions {
   };
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
-  // Whether whoever is told wants an error.
+  // Raises what is there for the caller.
+  bool raises();
+  // Whether whoever is told wants an error. What he raises is for the caller.
   bool tell(const char* what, const std::string& text, PyCodeObject* code, int line,
             const std::string& instruction = "");
+  Dynamic dynamic() const;
+  Py_ssize_t recompile_limit() const;  // -1 with an error
   static void note_sizes(const dynamo::State& frame, History& history);
   // Takes away guards that the program does not want; false with an error.
   bool filter(dynamo::Entry& entry, const GraphRecorder& recorder);

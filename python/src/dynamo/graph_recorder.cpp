@@ -27,6 +27,7 @@
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/errors.h"
+#include "taeda/dynamo/evaluator/code.h"
 #include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/input_history.h"
 #include "taeda/fx/passes/dead_code.h"
@@ -109,6 +110,10 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   env_ = mode_->options().shape_env;
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
+  static PyObject* const constants = attribute_of("taeda.compiler._capture", "constant_numbers");
+  const Ref are_constants(checked(PyObject_CallNoArgs(constants)));
+  has_constant_ints_ = PyTuple_GetItem(are_constants.get(), 0) == Py_True;
+  has_constant_floats_ = PyTuple_GetItem(are_constants.get(), 1) == Py_True;
   push_function_mode(function_mode_.get());
 }
 
@@ -209,6 +214,12 @@ PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObj
   draws = before.size() != after.size() || !std::equal(before.begin(), before.end(), after.begin());
   if (draws) default_cpu_generator().set_state(before);
   return result;
+}
+
+bool GraphRecorder::check_signals() {
+  if (!taeda_has_pending(PyThreadState_Get())) return true;
+  const Natively natively(*this);
+  return PyErr_CheckSignals() == 0;
 }
 
 // Values were asked of a tensor that has none: with those of the program the call does well.
@@ -545,9 +556,13 @@ Ref code_of(const Ref& frame) {
 
 // A frame as a line of a traceback.
 std::string line_of(const Ref& frame, const Ref& code) {
-  const auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
-  return str("  File \"", text_or_empty(fields->co_filename), "\", line ",
-             PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.get())), ", in ",
+  auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
+  auto* object = reinterpret_cast<PyFrameObject*>(frame.get());
+  const dynamo::Code* known = dynamo::decoded(fields);
+  if (!known) PyErr_Clear();
+  const int at = PyFrame_GetLasti(object);
+  const int line = known && at >= 0 ? known->line_of(at / 2) : PyFrame_GetLineNumber(object);
+  return str("  File \"", text_or_empty(fields->co_filename), "\", line ", line, ", in ",
              text_or_empty(fields->co_name));
 }
 
@@ -676,8 +691,13 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       const Ref graph(wrap_graph_bare(graph_));
-      compiled.callable = checked(PyObject_CallFunctionObjArgs(
-          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
+      const Ref made(checked(PyObject_CallFunctionObjArgs(
+          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr)));
+      PyObject *callable = nullptr, *is_foreign = nullptr;
+      if (!PyArg_UnpackTuple(made.get(), "compile", 2, 2, &callable, &is_foreign))
+        throw_python_error();
+      compiled.callable = Py_NewRef(callable);
+      compiled.is_foreign = is_foreign == Py_True;
       if (has_subclasses_) {
         static PyObject* const wrapped =
             attribute_of("taeda.compiler._capture", "on_plain_tensors");

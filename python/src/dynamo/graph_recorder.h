@@ -35,7 +35,8 @@ class GraphRecorder final : public dynamo::Recorder {
  public:
   // A scope in which Python code of others runs as it does without a capture.
   class Natively;
-  // `compile(graph, inputs, fake mode)` gives a callable; borrowed.
+  // `compile(graph, inputs, bodies)` gives a callable and whether a backend of the program made it;
+  // borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
                 Dynamic dynamic, PyObject* compile);
   ~GraphRecorder() override;
@@ -67,6 +68,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
                           bool& draws) override;
+  bool check_signals() override;
   bool is_data_dependent(PyObject* exception) const override;
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
@@ -155,6 +157,7 @@ class GraphRecorder final : public dynamo::Recorder {
   const bool starts_with_grad_ = autograd::grad_enabled();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
   Ref named_logs_;              // a dict of kinds, by function or method
   bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {

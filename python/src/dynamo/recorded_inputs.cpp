@@ -90,11 +90,14 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   // A compiled program that gave the tensor says that these sizes change.
   if (dynamic_ == Dynamic::WhereChanged)
     marked("_dynamo_propagated_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
-  if (dynamic_ != Dynamic::Never)
+  marked("_dynamo_static_indices", [&](size_t d) { dims[d] = DimDynamic::Static; });
+  if (dynamic_ != Dynamic::Never) {
+    marked("_dynamo_weak_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
     marked("_dynamo_dynamic_indices", [&](size_t d) {
       dims[d] = DimDynamic::Dynamic;
       changes.is_marked[d] = true;
     });
+  }
   return changes;
 }
 
@@ -180,7 +183,8 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   const Natively natively(*this);
   if (is_told_to_change(name)) {
     history_.changing[name] = true;
-  } else if (dynamic_ == Dynamic::Never) {
+  } else if (dynamic_ == Dynamic::Never ||
+             (PyFloat_CheckExact(real) ? has_constant_floats_ : has_constant_ints_)) {
     return nullptr;
   }
   if (PyFloat_CheckExact(real)) return import_float(real, source, name);

@@ -42,8 +42,13 @@ from taeda._dynamo.decorators import (
     substitute_in_graph,
 )
 from taeda._dynamo.eval_frame import OptimizedModule, explain, export, optimize, optimize_assert
+from taeda._dynamo.utils import (
+    register_hook_for_recompile_user_context,
+    reset_recompile_user_contexts,
+)
 from taeda.compiler import is_compiling, reset
 from taeda.compiler._backends import list_backends, lookup_backend, register_backend
+from taeda.compiler._marks import set_recursion_limit
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
@@ -84,8 +89,11 @@ __all__ = [
     "override_optimization_hint",
     "patch_dynamo_config",
     "register_backend",
+    "register_hook_for_recompile_user_context",
     "reset",
+    "reset_recompile_user_contexts",
     "run",
+    "set_recursion_limit",
     "set_stance",
     "skip",
     "skip_frame",

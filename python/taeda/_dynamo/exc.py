@@ -2,28 +2,47 @@
 
 from taeda.compiler._errors import (
     BackendCompilerFailed,
+    CondOpArgsMismatchError,
     FailOnRecompileLimitHit,
+    InfiniteGeneratorError,
     InternalTorchDynamoError,
     InvalidBackend,
+    ObservedException,
+    PackageError,
     RecompileError,
     RecompileLimitExceeded,
     ResetRequired,
+    RestartAnalysis,
+    ShortenTraceback,
+    SkipFrame,
+    StepUnsupported,
     TorchDynamoException,
     TorchRuntimeError,
+    UncapturedHigherOrderOpError,
     Unsupported,
 )
-from taeda.export._errors import UserError
+from taeda.export._errors import UserError, UserErrorType
 
 __all__ = [
     "BackendCompilerFailed",
+    "CondOpArgsMismatchError",
     "FailOnRecompileLimitHit",
+    "InfiniteGeneratorError",
     "InternalTorchDynamoError",
     "InvalidBackend",
+    "ObservedException",
+    "PackageError",
     "RecompileError",
     "RecompileLimitExceeded",
     "ResetRequired",
+    "RestartAnalysis",
+    "ShortenTraceback",
+    "SkipFrame",
+    "StepUnsupported",
     "TorchDynamoException",
     "TorchRuntimeError",
+    "UncapturedHigherOrderOpError",
     "Unsupported",
     "UserError",
+    "UserErrorType",
 ]

@@ -161,6 +161,8 @@ def _plan_options(form, gm, example_inputs):
 class CompiledModule:
     """A compiled graph: called with the graph's inputs, it gives the graph's results."""
 
+    _is_own = True  # of the package, for captures
+
     def __init__(self, gm, plan, structure=None):
         self._captured = gm
         self._plan = plan

@@ -6,6 +6,7 @@ A program may register its own, or pass a function.
 import functools
 
 __all__ = [
+    "OWN_BACKENDS",
     "aot_autograd",
     "aot_eager",
     "aot_eager_decomp_partition",
@@ -121,7 +122,9 @@ def _aot(partition_name):
 
         partition = getattr(partitioners, partition_name)
         run = aot_autograd(fw_compiler=lambda graph, _examples: graph, partition_fn=partition)
-        return run(gm, example_inputs)
+        compiled = run(gm, example_inputs)
+        compiled._is_own = True  # also where a backend of the program asked for it
+        return compiled
 
     return backend
 
@@ -138,3 +141,7 @@ def inductor(gm, example_inputs, mode=None, options=None):
     from taeda.compiler._options import InductorBackend
 
     return InductorBackend(mode, options)(gm, example_inputs)
+
+
+# Those that come with the package.
+OWN_BACKENDS = (eager, aot_eager, aot_eager_decomp_partition, inductor)

@@ -20,6 +20,7 @@ __all__ = [
     "CapturedGraph",
     "add_hook",
     "apply_function",
+    "constant_numbers",
     "make_body",
     "make_exception",
     "make_fake_mode",
@@ -85,6 +86,11 @@ def replays_writes(sources):
             raise RuntimeError(text)
         warnings.warn(text, stacklevel=2)
     return config.replay_side_effects
+
+
+def constant_numbers():
+    """Whether ints, and floats, are constants of graphs though they change."""
+    return bool(config.specialize_int), bool(config.specialize_float)
 
 
 class CapturedGraph:

@@ -11,10 +11,15 @@ from collections.abc import Mapping
 import taeda
 from taeda import _C
 from taeda.compiler import _known_calls  # noqa: F401  captures ask it
-from taeda.compiler._backends import get_default_backend, inductor, lookup_backend
+from taeda.compiler._backends import (
+    OWN_BACKENDS,
+    get_default_backend,
+    inductor,
+    lookup_backend,
+)
 from taeda.compiler._callbacks import callback_handler
 from taeda.compiler._capture import CapturedGraph
-from taeda.compiler._counters import counters, keep_reason
+from taeda.compiler._counters import counters, keep_reason, recompile_contexts
 from taeda.compiler._metrics import measured
 from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
@@ -97,7 +102,9 @@ def _print_event(what, text, file, line, code):
         print_log("graph_breaks", f"{file}:{line}: {text}\n    {source}")
     elif what in ("recompile", "limit") and is_wanted("recompiles"):
         name = code.co_name if code is not None else "?"
-        print_log("recompiles", f"{file}:{line}: {name} is compiled again, because of {text}")
+        contexts = "".join(f"\n    {context}" for context in recompile_contexts())
+        because = f"{name} is compiled again, because of {text}{contexts}"
+        print_log("recompiles", f"{file}:{line}: {because}")
 
 
 def _print_guards(regions, file, line):
@@ -110,6 +117,26 @@ def _print_guards(regions, file, line):
 
 def _is_inductor(backend):
     return backend is inductor or isinstance(backend, InductorBackend)
+
+
+def _calls_of(captured):
+    nodes = captured.module.graph.nodes
+    return [(node.op, node.target, node.args, node.kwargs) for node in nodes]
+
+
+def _is_of_package(backend):
+    return _is_inductor(backend) or getattr(backend, "compiler_fn", backend) in OWN_BACKENDS
+
+
+def _is_graph(compiled, captured, calls):
+    """Whether what a backend of the program gave is the captured graph, run by the package.
+
+    Where that raises, the program raises by itself; what other functions raise is the backend's.
+    """
+    if hasattr(compiled, "_is_own"):
+        return True
+    is_same = getattr(compiled, "__self__", compiled) is captured.module
+    return is_same and _calls_of(captured) == calls
 
 
 def _for_backend(captured, backend):
@@ -134,6 +161,8 @@ def _graph_compiler(context):
         if _C._dynamo.compiles_provisionally():
             backend = lookup_backend("aot_eager")
         try:
+            is_own = _is_of_package(backend)
+            calls = None if is_own else _calls_of(captured)
             with measured(num_calls, len(inputs)):
                 if isinstance(backend, InductorBackend):
                     compiled = backend.compile_captured(captured, inputs)
@@ -141,6 +170,7 @@ def _graph_compiler(context):
                     compiled = backend(_for_backend(captured, backend), inputs)
                 if not callable(compiled):
                     raise AssertionError("compiler_fn did not return callable")
+            is_foreign = not (is_own or _is_graph(compiled, captured, calls))
         except Exception as error:
             is_optional = _is_inductor(backend) and not is_strict()
             if not is_optional and not config.suppress_errors:
@@ -154,10 +184,10 @@ def _graph_compiler(context):
                 f"{type(error).__name__}: {error}",
                 stacklevel=2,
             )
-            compiled = captured.module.forward
+            compiled, is_foreign = captured.module.forward, False
         made.append(compiled)
         # Plans are called without Python in between.
-        return getattr(compiled, "_plan", compiled)
+        return getattr(compiled, "_plan", compiled), is_foreign
 
     return compile_graph
 
@@ -168,7 +198,7 @@ def _tell_callbacks(what):
     (callback_handler.begin if what == "begin" else callback_handler.end)("DYNAMO", compile_id)
 
 
-def _counting(context, limit, made):
+def _counting(context, made):
     """Counts what a capture tells of itself; whether it is to be an error.
 
     `made` will hold a weak reference to the callable.
@@ -198,13 +228,19 @@ def _counting(context, limit, made):
             if config.fail_on_recompile_limit_hit or context.fullgraph:
                 return True
             warnings.warn(
-                f"taeda.compile: {file}:{line} was compiled {limit} times and runs as it is "
-                f"from now on; the last guard that failed: {text}",
+                f"taeda.compile: {file}:{line} was compiled {_limit(context)} times and runs as it "
+                f"is from now on; the last guard that failed: {text}",
                 stacklevel=2,
             )
         return False
 
     return note
+
+
+def _limit(context):
+    """How often a region is compiled."""
+    limit = context.recompile_limit or config.recompile_limit
+    return min(limit, config.accumulated_recompile_limit)
 
 
 def _dynamic(dynamic):
@@ -231,15 +267,14 @@ def _guard_filter(context):
 
 def compile_callable(function, context):
     """A callable that captures and compiles a function as it is called."""
-    limit = context.recompile_limit or config.recompile_limit
     made_as = []
     settings = {
         "compile": _graph_compiler(context),
-        "report": context.report or _counting(context, limit, made_as),
+        "report": context.report or _counting(context, made_as),
         "filter": _guard_filter(context),
         "fullgraph": context.fullgraph,
-        "dynamic": _dynamic(context.dynamic),
-        "recompile_limit": limit,
+        "dynamic": lambda: _dynamic(context.dynamic),
+        "recompile_limit": lambda: _limit(context),
     }
     is_method = isinstance(function, types.MethodType)
     is_function = isinstance(function, types.FunctionType)

@@ -2,7 +2,16 @@
 
 import collections
 
-__all__ = ["GraphCompileReason", "counters", "graph_break_reasons", "keep_reason"]
+__all__ = [
+    "GraphCompileReason",
+    "counters",
+    "get_hook_for_recompile_user_context",
+    "graph_break_reasons",
+    "keep_reason",
+    "recompile_contexts",
+    "register_hook_for_recompile_user_context",
+    "reset_recompile_user_contexts",
+]
 
 counters = collections.defaultdict(collections.Counter)
 
@@ -50,3 +59,26 @@ graph_break_reasons = []
 def keep_reason(text, file, line):
     """Keeps the cause and the place of a break."""
     graph_break_reasons.append(GraphCompileReason(text, place=(file, line)))
+
+
+_hooks = []
+
+
+def register_hook_for_recompile_user_context(hook):
+    """Registers a function whose text the log of recompiles shows: what the program is at."""
+    _hooks.append(hook)
+
+
+def get_hook_for_recompile_user_context():
+    """The functions that are registered; None without any."""
+    return _hooks or None
+
+
+def reset_recompile_user_contexts():
+    """Forgets them."""
+    _hooks.clear()
+
+
+def recompile_contexts():
+    """What they say now, each in at most 256 letters."""
+    return [hook()[:256] for hook in _hooks]

@@ -2,14 +2,23 @@
 
 __all__ = [
     "BackendCompilerFailed",
+    "CondOpArgsMismatchError",
     "FailOnRecompileLimitHit",
+    "InfiniteGeneratorError",
     "InternalTorchDynamoError",
     "InvalidBackend",
+    "ObservedException",
+    "PackageError",
     "RecompileError",
     "RecompileLimitExceeded",
     "ResetRequired",
+    "RestartAnalysis",
+    "ShortenTraceback",
+    "SkipFrame",
+    "StepUnsupported",
     "TorchDynamoException",
     "TorchRuntimeError",
+    "UncapturedHigherOrderOpError",
     "Unsupported",
     "unsupported",
 ]
@@ -26,6 +35,67 @@ class InternalTorchDynamoError(TorchDynamoException):
 class ResetRequired(TorchDynamoException):
     """Compiled programs must be forgotten first."""
 
+    def __init__(self):
+        super().__init__(
+            "Must call `torch._dynamo.reset()` before changing backends.  Detected two calls to "
+            "`torch.compile()` with a different backend compiler arguments."
+        )
+
+
+class ShortenTraceback(TorchDynamoException):
+    """An error whose traceback begins at a frame of the program; None: as it is."""
+
+    def __init__(self, *args, first_useful_frame=None):
+        super().__init__(*args)
+        self.first_useful_frame = first_useful_frame
+
+    def remove_dynamo_frames(self):
+        """The error with the part of its traceback from that frame on."""
+        at = self.__traceback__
+        while at is not None and at.tb_frame is not self.first_useful_frame:
+            at = at.tb_next
+        return self if at is None else self.with_traceback(at)
+
+
+class RestartAnalysis(TorchDynamoException):
+    """A capture is to begin again. Captures of this package begin again by themselves."""
+
+
+class SkipFrame(TorchDynamoException):
+    """A frame is to be left alone."""
+
+
+class StepUnsupported(TorchDynamoException):
+    """`step_unsupported` is captured."""
+
+    def __init__(self, msg="", real_stack=None):
+        super().__init__(msg)
+        self.msg, self.real_stack = msg, real_stack
+
+
+class UncapturedHigherOrderOpError(TorchDynamoException):
+    """A function that an operator takes cannot be captured."""
+
+    def __init__(self, msg="", real_stack=None):
+        super().__init__(msg)
+        self.msg, self.real_stack = msg, real_stack
+
+
+class CondOpArgsMismatchError(TorchDynamoException):
+    """The branches of cond() do not fit together."""
+
+
+class InfiniteGeneratorError(TorchDynamoException):
+    """A generator gives more values than a capture takes."""
+
+
+class PackageError(TorchDynamoException):
+    """Compiled programs that were kept cannot be loaded."""
+
+
+class ObservedException(TorchDynamoException):
+    """The program raises while it is captured. Captures of this package raise it itself."""
+
 
 class InvalidBackend(TorchDynamoException):
     """There is no backend of that name."""
@@ -37,7 +107,7 @@ class InvalidBackend(TorchDynamoException):
         )
 
 
-class BackendCompilerFailed(TorchDynamoException):
+class BackendCompilerFailed(ShortenTraceback):
     """A backend raised an error, which is `inner_exception`."""
 
     def __init__(self, backend_fn, inner_exception, first_useful_frame=None):
@@ -45,12 +115,17 @@ class BackendCompilerFailed(TorchDynamoException):
         self.inner_exception = inner_exception
         super().__init__(
             f"backend={self.backend_name!r} raised:\n"
-            f"{type(inner_exception).__name__}: {inner_exception}"
+            f"{type(inner_exception).__name__}: {inner_exception}",
+            first_useful_frame=first_useful_frame,
         )
 
 
 class TorchRuntimeError(TorchDynamoException):
     """An operator refuses its arguments."""
+
+    def __init__(self, msg="", real_stack=None):
+        super().__init__(msg)
+        self.msg, self.real_stack = msg, real_stack
 
 
 class RecompileError(TorchDynamoException):

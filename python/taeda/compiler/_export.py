@@ -8,6 +8,7 @@ import taeda
 from taeda.compiler import _log_calls
 from taeda.compiler._marks import innermost_fn
 from taeda.compiler._module import OptimizedModule
+from taeda.compiler._module_state import Attributes
 from taeda.compiler._whole_graph import capture_whole
 from taeda.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
@@ -203,8 +204,12 @@ class _Stepping(taeda.fx.Interpreter):
 
 def strict_module(mod, args, kwargs):
     """A module with the state of another whose forward is that one's captured graph."""
-    with _without_logs(print, *_log_calls.FUNCTIONS):
-        whole = capture_whole(mod, args, kwargs, True, mod)
+    attributes = Attributes(mod)
+    try:
+        with _without_logs(print, *_log_calls.FUNCTIONS):
+            whole = capture_whole(mod, args, kwargs, True, mod)
+    finally:
+        attributes.restore()
     if whole.module is None:
         return mod
     strict = _copy_of(mod)

@@ -312,7 +312,8 @@ def _all_operators(module):
 
 
 def _extension_of_captures(module):
-    yield from _as(PURE, module.is_capturing, module.is_unbacked, module.holds_tensor)
+    asked = (module.is_capturing, module.is_in_region, module.is_unbacked, module.holds_tensor)
+    yield from _as(PURE, *asked)
     yield module.capture_body, BODY
     yield module.as_operator, AS_OPERATOR
     yield module.set_fails_at_breaks, SETS_OWN_MODE

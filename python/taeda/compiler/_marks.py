@@ -25,6 +25,7 @@ __all__ = [
     "override_cudagraphs",
     "patch_dynamo_config",
     "run",
+    "set_recursion_limit",
     "skip",
     "skip_frame",
     "step_unsupported",
@@ -54,8 +55,8 @@ def _each(mark, fn, problem):
 def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
     """A function that compilers call as it is; also a decorator, with or without arguments.
 
-    Functions that were compiled run as they are inside, too, unless `recursive` is False. `reason`
-    stands in the text of the break.
+    Everything inside runs as it is, too; with `recursive=False` functions that it calls are
+    compiled. `reason` stands in the text of the break.
     """
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason, wrapping=wrapping)
@@ -74,12 +75,12 @@ def disable(fn=None, recursive=True, *, reason=None, wrapping=True):
 
 
 def _disabled(fn, recursive, reason, wrapping=True):
-    set_disabled = _C._dynamo.set_disabled
+    set_disabled, call_leaving_alone = _C._dynamo.set_disabled, _C._dynamo.call_leaving_alone
 
     def inner(*args, **kwargs):
         before = set_disabled(recursive)
         try:
-            return fn(*args, **kwargs)
+            return fn(*args, **kwargs) if recursive else call_leaving_alone(fn, args, kwargs)
         finally:
             set_disabled(before)
 
@@ -355,6 +356,15 @@ class _CudagraphOverride(_Scope):
 def override_cudagraphs(fwd=None, bwd=None):
     """A scope that says whether CUDA graphs are used; the CPU has none."""
     return _CudagraphOverride(fwd, bwd)
+
+
+def set_recursion_limit(limit):
+    """Checks a limit of nested calls inside of captures; -1 is none.
+
+    Calls that are captured take no stack of C, so that sys.setrecursionlimit() alone limits them.
+    """
+    if limit < 1 and limit != -1:
+        raise ValueError("recursion limit must be >= 1, or -1 to reset")
 
 
 def mark_static_address(t, guard=False):

@@ -1,10 +1,11 @@
 """How compiled functions behave: taeda.compiler.set_stance."""
 
+import contextlib
 import functools
 
 from taeda import _C
 
-__all__ = ["DynamoStance", "forced_backend", "set_stance"]
+__all__ = ["DynamoStance", "as_captured", "forced_backend", "set_stance"]
 
 # The order is that of Stance in python/src/dynamo/compiled_regions.h.
 _STANCES = (
@@ -48,8 +49,13 @@ def forced_backend():
     return _now.backend
 
 
-def _set(new):
+def _set(new, name="set_stance"):
     global _now
+    if _C._dynamo.is_in_region():
+        raise AssertionError(
+            f"Attempt to trace forbidden callable {name}: a compiled program sets no stance; set "
+            "it around the call"
+        )
     before, _now = _now, new
     _C._dynamo.set_stance(_STANCES.index(new.stance))
     _C._dynamo.set_skips_guards(new.skip_guard_eval_unsafe)
@@ -59,6 +65,16 @@ def _set(new):
 
         forget_all()
     return before
+
+
+@contextlib.contextmanager
+def as_captured():
+    """A scope in which programs are captured, whatever the stance of the program is."""
+    before = _C._dynamo.set_stance(_STANCES.index("default"))
+    try:
+        yield
+    finally:
+        _C._dynamo.set_stance(before)
 
 
 class set_stance:
@@ -100,7 +116,7 @@ class set_stance:
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
-            before = _set(self.stance)
+            before = _set(self.stance, function.__qualname__)
             try:
                 return function(*args, **kwargs)
             finally:

@@ -4,6 +4,7 @@ import dataclasses
 
 import taeda
 from taeda.compiler._compile import CompileContext, compile_callable
+from taeda.compiler._stance import as_captured
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
 
@@ -108,7 +109,8 @@ def capture_whole(function, args, kwargs, dynamic=None, module=None):
     flat = _apart(flat)
     args, kwargs = pytree.tree_unflatten(flat, in_spec)
     state = _state_of(module)
-    result = compile_callable(function, context)(*args, **kwargs)
+    with as_captured():
+        result = compile_callable(function, context)(*args, **kwargs)
     now = _state_of(module)
     places = [
         *(("argument", i, value) for i, value in enumerate(flat) if isinstance(value, _Tensor)),

@@ -5,7 +5,7 @@ import re
 
 import taeda
 from taeda._C._fx import ConstraintViolationError
-from taeda.export._errors import UserError
+from taeda.export._errors import UserError, UserErrorType
 from taeda.export._names import bound_arguments, forward_signature
 from taeda.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, _DimHint
 from taeda.fx.symbolic.inputs import (
@@ -236,7 +236,10 @@ class DynamicInputs:
         )
         fixes = {d.root.__name__: (size - d._shift) // d._scale for d, size in self._fixed}
         listed = "".join(f"\n  {name} = {size}" for name, size in fixes.items())
-        raise UserError(f"Constraints violated ({names})!{reasons}\nSuggested fixes:{listed}")
+        raise UserError(
+            f"Constraints violated ({names})!{reasons}\nSuggested fixes:{listed}",
+            UserErrorType.CONSTRAINT_VIOLATION,
+        )
 
     def finish(self):
         """(range constraints, conditions) of the symbols; raises what the program does not keep."""
@@ -244,7 +247,7 @@ class DynamicInputs:
             guards = self.env._guard_set(self._named_sizes())
         except ConstraintViolationError as error:
             text = f"{error}{self._specializations()}{self._suggestions()}"
-            raise UserError(text) from error
+            raise UserError(text, UserErrorType.CONSTRAINT_VIOLATION) from error
         ranges = {expr: self.env.bound_sympy(expr) for expr in self._expressions()}
         for dim, size in self._declared:
             expr = size.node.expr if isinstance(size, taeda.SymInt) else None

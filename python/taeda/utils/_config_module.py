@@ -8,6 +8,7 @@ with taeda._functorch.config.patch(fake_tensor_propagate_real_tensors=True):
 import contextlib
 import sys
 import types
+import warnings
 
 __all__ = [
     "ConfigModule",
@@ -23,10 +24,12 @@ __all__ = [
 class ConfigModule(types.ModuleType):
     """A module of settings: names that it has not are refused."""
 
-    def __init__(self, name, doc, aliases=None, **defaults):
+    def __init__(self, name, doc, aliases=None, missing=None, **defaults):
         super().__init__(name, doc)
         self.__dict__.update(defaults)
         self.__dict__["_defaults"] = defaults
+        # Settings of PyTorch whose effect is not there, with what to do instead.
+        self.__dict__["_missing"] = missing or {}
         # Settings that are another's: from name to (module, name).
         self.__dict__["_aliases"] = aliases or {}
         sys.modules[name] = self
@@ -45,6 +48,10 @@ class ConfigModule(types.ModuleType):
             return setattr(module or self, own, value)
         if name not in self._defaults and not name.startswith("__"):
             raise AttributeError(f"{self.__name__}.{name} does not exist")
+        if name in self._missing and value != self._defaults[name]:
+            warnings.warn(
+                f"{self.__name__}.{name} has no effect here: {self._missing[name]}", stacklevel=2
+            )
         super().__setattr__(name, value)
 
     def get_config_copy(self):
@@ -194,8 +201,30 @@ dynamo_config = ConfigModule(
             "skip_code_recursive_on_recompile_limit_hit",
         ),
     },
-    # How often one place of a program is compiled before it runs as it is.
+    missing={
+        "repro_after": "graphs are not made smaller; taeda._dynamo.explain shows them",
+        "verify_correctness": 'compile with options={"check": True}',
+        "replay_record_enabled": "nothing is recorded; taeda._dynamo.explain tells of a call",
+        "cprofile": "captures run in C++; taeda._dynamo.explain tells their time",
+        "dynamo_profiler": "captures run in C++; taeda._dynamo.explain tells their time",
+        "log_file_name": "logs go to the standard error stream",
+        "minimum_call_count": 'taeda.compiler.set_stance("eager_then_compile")',
+        "compiled_autograd": "gradients are compiled with the program",
+        "caching_precompile": "see taeda.compiler.save_cache_artifacts",
+        "strict_precompile": "see taeda.compiler.save_cache_artifacts",
+        "debug_backend_override": "taeda.compiler.set_stance(force_backend=...)",
+        "debug_inductor_config_override": "taeda._inductor.config.patch(...)",
+        "debug_dynamo_config_override": "taeda._dynamo.config.patch(...)",
+        "generate_pycode": "results are put together in C++",
+        "only_allow_pt2_compliant_ops": "every operator is allowed",
+        "automatic_dynamic_shapes_mark_as": "sizes that changed have a value at capture",
+        "force_parameter_static_shapes": "parameters have the sizes that they have",
+        "use_numpy_random_stream": "calls of NumPy run as they are",
+        "enable_compiler_collectives": "ranks compile by themselves",
+    },
+    # How often one place of a program is compiled before it runs as it is; the smaller counts.
     recompile_limit=8,
+    accumulated_recompile_limit=256,
     # Reaching that limit is an error; so is every recompile.
     fail_on_recompile_limit_hit=False,
     error_on_recompile=False,
@@ -219,13 +248,14 @@ dynamo_config = ConfigModule(
     reorderable_logging_functions=set(),
     # Functions, methods of logging.Logger or of one logger, whose calls are left out.
     ignore_logging_functions=set(),
-    # Programs written for PyTorch set these; nothing depends on them here.
-    verbose=False,
+    # Ints, and floats, are constants though they change.
     specialize_int=False,
     specialize_float=False,
+    # Programs written for PyTorch set these; nothing depends on them here, except for those above
+    # that warn.
+    verbose=False,
     inline_inbuilt_nn_modules=True,
     guard_nn_modules=True,
-    accumulated_recompile_limit=256,
     skip_code_recursive_on_recompile_limit_hit=True,
     allow_rnn=True,
     raise_on_ctx_manager_usage=True,

@@ -78,6 +78,8 @@ class Capture final : public Capturing {
   ~Capture() override;
 
   Flow execute(State& state) override;
+  bool check_signals() override;
+  PyObject* take_interruption() override { return interruption_.release(); }
   void begin_frame(State& state) override;
   bool begin_call(State& state) override;
   void end_frame(TaedaFrame* frame) override;
@@ -252,6 +254,8 @@ class Capture final : public Capturing {
     int below = 0;  // of a container that is built: how many new items lie on it
   };
   static const std::array<Way, 256>& ways();
+  // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
+  bool take_interruption_of(const State& state);
   void read_stack(State& state);
   Flow dispatch(State& state);
   Frame& frame_of(const State& state);
@@ -322,6 +326,7 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   bool is_abandoned_ = false;
+  Owned interruption_;        // what a handler of a signal raised
   int64_t num_executed_ = 0;  // instructions
   int64_t break_at_ = 0;      // one of them
   std::string break_reason_;

@@ -296,13 +296,28 @@ class HeldMany {
 void Entry::note_needed() {
   needed = inputs;
   for (const Draw& draw : draws) needed.push_back(draw.generator);
-  for (const Action& action : actions)
+  for (const Action& action : actions) {
     if (action.kind == Action::Kind::Path) needed.push_back(static_cast<int>(action.number));
+    if (action.kind == Action::Kind::Output)
+      num_outputs = std::max<Py_ssize_t>(num_outputs, action.number + 1);
+  }
   for (const FrameRecipe& frame : frames)
     for (const int step : frame.slots)
       if (step < -1) needed.push_back(FrameRecipe::untouched(step));
   std::sort(needed.begin(), needed.end());
   needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+}
+
+// Whether a backend's function gave as many results as the steps take, which is known before the
+// first of them; false with an error.
+bool Entry::has_outputs(PyObject* given) const {
+  if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) >= num_outputs) return true;
+  for (Py_ssize_t i = 0; i < num_outputs; ++i) {
+    const Owned number(PyLong_FromSsize_t(i));
+    const Owned item(number ? PyObject_GetItem(given, number.get()) : nullptr);
+    if (!item) return false;
+  }
+  return true;
 }
 
 bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
@@ -326,7 +341,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     for (const int source : inputs) arguments.push_back(borrowed[source]);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
-    if (!outputs) {
+    if (!outputs || !has_outputs(outputs.get())) {
       modes.restore();
       return false;
     }

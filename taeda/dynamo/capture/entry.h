@@ -126,14 +126,16 @@ struct Entry {
   int result = -1;  // a step; -1: frames go on
   std::vector<FrameRecipe> frames;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
+  bool is_foreign = false;        // a backend of the program made it: errors in it are the caller's
   bool checks_memory = false;     // inputs share memory as they did
   bool warns = false;             // tells warnings, which are no errors
   bool checks_modes = true;       // those of the beginning are guards
   bool is_filtered = false;       // guards were taken away: inputs may be missing
   std::vector<std::vector<size_t>> shared;
   std::vector<std::vector<int64_t>>
-      places;               // sizes, strides and offset of inputs that share memory
-  std::vector<int> needed;  // sources of inputs and steps
+      places;                  // sizes, strides and offset of inputs that share memory
+  std::vector<int> needed;     // sources of inputs and steps
+  Py_ssize_t num_outputs = 0;  // that steps take from the function
 
   // Whether the guards hold for these slots of frames.
   bool takes(PyObject* const* const* frames, std::vector<PyObject*>& values,
@@ -148,6 +150,7 @@ struct Entry {
 
  private:
   bool has_needed(const std::vector<PyObject*>& values) const;
+  bool has_outputs(PyObject* given) const;
 };
 
 }  // namespace taeda::dynamo

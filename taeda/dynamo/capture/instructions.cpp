@@ -252,6 +252,8 @@ Flow Capture::execute(State& state) {
     reason_ = error.what();
   }
   if (!is_break && is_broken_) is_break = true;
+  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
+    is_break = take_interruption_of(state);
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
       std::any_of(operands.begin(), operands.end(),
@@ -292,6 +294,7 @@ Flow Capture::execute(State& state) {
     ends_at_ = number;
   }
   is_broken_ = false;
+  if (reason_.empty()) reason_ = "instruction " + std::string(opcodes()[state.now->opcode].name);
   recorder_.rewind(mark);
   recorder_.restore(overrides);
   if (is_begun) {

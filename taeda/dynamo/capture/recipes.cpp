@@ -637,6 +637,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     return false;
   }
   entry->compiled = Owned(compiled.callable);
+  entry->is_foreign = compiled.is_foreign;
   entry->inputs = std::move(compiled.inputs);
   guards_.sources = sources_.all();
   for (int i = 0; i < sources_.size(); ++i) guards_.texts.push_back(sources_.text(i));

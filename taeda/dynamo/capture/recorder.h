@@ -94,6 +94,8 @@ class Recorder {
   // The same, telling whether the call drew random numbers; they are put back.
   virtual PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs,
                                   bool& draws) = 0;
+  // Runs the program's handlers of signals as it does without a capture; false with an error.
+  virtual bool check_signals() = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
   // Why a call that C made broke; empty where none did.
@@ -134,6 +136,7 @@ class Recorder {
     PyObject* callable = nullptr;  // a new reference; null for an empty graph
     std::vector<int> inputs;       // sources
     bool is_raised = false;
+    bool is_foreign = false;  // a backend of the program made the callable
   };
   virtual Compiled compile(GuardProgram& guards) = 0;
 };

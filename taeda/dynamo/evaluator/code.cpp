@@ -3,7 +3,9 @@
 #include <opcode.h>
 
 #include <memory>
+#include <utility>
 
+#include "taeda/dynamo/evaluator/owned.h"
 #include "taeda/dynamo/frames/frames.h"
 
 namespace taeda::dynamo {
@@ -87,6 +89,24 @@ void decode_exceptions(Code& code) {
   }
 }
 
+// Ranges of bytes with their lines, (start, end, line or None), in the order of the table.
+bool decode_lines(const Code& code) {
+  std::vector<int> lines(code.index_of_unit.size(), -1);
+  const Owned ranges(
+      PyObject_CallMethod(reinterpret_cast<PyObject*>(code.object), "co_lines", nullptr));
+  if (!ranges) return false;
+  while (const Owned range{PyIter_Next(ranges.get())}) {
+    int start = 0, end = 0;
+    PyObject* line = nullptr;
+    if (!PyArg_ParseTuple(range.get(), "iiO", &start, &end, &line)) return false;
+    const int number = line == Py_None ? -1 : static_cast<int>(PyLong_AsLong(line));
+    for (int unit = start / 2; unit < end / 2; ++unit) lines[unit] = number;
+  }
+  if (PyErr_Occurred()) return false;
+  code.lines = std::move(lines);
+  return true;
+}
+
 void release(void* extra) { delete static_cast<Code*>(extra); }
 
 Py_ssize_t extra_index() {
@@ -102,6 +122,12 @@ const ExceptionEntry* Code::handler_of(int unit) const {
     if (unit < entry.end) return &entry;
   }
   return nullptr;
+}
+
+int Code::line_of(int unit) const {
+  if (!lines.empty() || decode_lines(*this)) return lines[unit];
+  PyErr_Clear();  // no memory for the table
+  return PyCode_Addr2Line(object, 2 * unit);
 }
 
 const Code* decoded(PyCodeObject* object) {

@@ -32,10 +32,13 @@ struct Code {
   std::vector<Instruction> instructions;
   std::vector<int> index_of_unit;  // -1 inside caches; prefixes map to their instruction
   std::vector<ExceptionEntry> exceptions;
+  mutable std::vector<int> lines;  // by unit, made when first asked for
 
   const Instruction* at(int unit) const { return &instructions[index_of_unit[unit]]; }
   // The handler for an exception at a unit; null where there is none.
   const ExceptionEntry* handler_of(int unit) const;
+  // The line of a unit; -1 where it has none. CPython walks its table up to the unit each time.
+  int line_of(int unit) const;
 };
 
 // The decoded form of a code object; null with an exception.

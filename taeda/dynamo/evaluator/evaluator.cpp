@@ -100,9 +100,11 @@ class Evaluator {
   // ---- regions ----
 
   void step_captured() {
+    constexpr int64_t kBetweenChecks = 64;
     state_.now = state_.next++;
     taeda_frame_set_at(state_.frame, state_.now->unit);
-    ++session_.counts.instructions;
+    if (++session_.counts.instructions % kBetweenChecks == 0 && !capture_->check_signals())
+      return break_capture();
     obey(capture_->execute(state_));
   }
 
@@ -148,6 +150,7 @@ class Evaluator {
   // function becomes the break.
   void break_capture() {
     if (!is_nested_) {
+      if (Owned raised(capture_->take_interruption()); raised) return interrupt(std::move(raised));
       state_.next = state_.code->at(resume_unit());
       return end_capture(capture_->close(frames()));
     }
@@ -164,16 +167,26 @@ class Evaluator {
   // The frames are as they were at the region's beginning; the region is found there now, or
   // nothing of it is compiled.
   void end_capture(bool is_compiled) {
-    capture_->finish();
-    capture_ = session_.capturing = nullptr;
-    // What the program raises it raises again; an interruption comes once.
-    const bool is_interrupted = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
-    PyErr_Clear();
-    if (is_interrupted) PyErr_SetInterrupt();
-    restore_segment();
+    leave_capture();
     if (!is_compiled) regions_->give_up(frames());
     captured_.reset();
     at_boundary_ = true;
+  }
+
+  // A signal's handler raised: so does the program, where the region began. The next call captures
+  // it again.
+  void interrupt(Owned raised) {
+    leave_capture();
+    captured_.reset();
+    taeda_set_raised(raised.release());
+    unwind(Flow::Raise, state_.now->unit);
+  }
+
+  void leave_capture() {
+    capture_->finish();
+    capture_ = session_.capturing = nullptr;
+    PyErr_Clear();  // what the program raises it raises again
+    restore_segment();
   }
 
   // ---- instructions ----
@@ -229,6 +242,9 @@ class Evaluator {
       if (flow == Flow::Raise) add_traceback();
       if (const ExceptionEntry* entry = state_.code->handler_of(unit)) return handle(*entry);
       if (is_last_captured()) {
+        if (Owned raised(capture_->take_interruption()); raised) {
+          return interrupt(std::move(raised));
+        }
         capture_->note_raised();
         return end_capture(false);
       }

@@ -31,6 +31,12 @@ class Capturing {
   // The instruction at state.now. Flow::Break: nothing of it happened, and it is to be run as it
   // is.
   virtual Flow execute(State& state) = 0;
+  // Runs the program's handlers of signals that came, as without a capture. False: one of them
+  // raised, or one did so inside of an instruction before; the capture is to end.
+  virtual bool check_signals() = 0;
+  // What a handler raised, which leaves the region as if it had not begun; a new reference, or
+  // null.
+  virtual PyObject* take_interruption() = 0;
   // A frame that a C function called, or whose call was entered.
   virtual void begin_frame(State& state) = 0;
   // The same for a frame that a C function called, before its first instruction; false with an
@@ -62,6 +68,8 @@ class Regions {
   virtual RegionRun run(const std::vector<const State*>& frames, Ending& ending) = 0;
   // Null with an exception.
   virtual std::unique_ptr<Capturing> capture(const std::vector<const State*>& frames) = 0;
+  // Whether a function that is called by one which is left alone is captured in its own right.
+  virtual bool takes_callee(PyFunctionObject* function) const = 0;
   // The region that was captured last is not compiled: from now on CPython runs the frames.
   virtual void give_up(const std::vector<const State*>& frames) = 0;
 };

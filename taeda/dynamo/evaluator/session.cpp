@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "taeda/dynamo/evaluator/evaluator.h"
+#include "taeda/dynamo/evaluator/regions.h"
 #include "taeda/dynamo/frames/frames.h"
 
 namespace taeda::dynamo {
@@ -32,6 +33,15 @@ bool is_of_importlib(PyCodeObject* code) {
   return file != nullptr && std::strncmp(file, kPrefix, sizeof kPrefix - 1) == 0;
 }
 
+// Whether the frame that makes a call, whose own frame is not linked yet, runs this code.
+bool is_called_by(PyCodeObject* code) {
+  PyFrameObject* caller = taeda_current_frame_object();
+  if (caller == nullptr) return false;
+  PyCodeObject* of_caller = PyFrame_GetCode(caller);
+  Py_DECREF(of_caller);  // the frame keeps it
+  return of_caller == code;
+}
+
 PyObject* hook(PyThreadState* thread, TaedaFrame* frame, int is_throwing) {
   Session* session = active;
   if (session == nullptr || session->scopes == 0 || !session->takes_frame(thread, frame)) {
@@ -40,6 +50,13 @@ PyObject* hook(PyThreadState* thread, TaedaFrame* frame, int is_throwing) {
   if (session->capturing != nullptr && is_of_importlib(taeda_frame_code(frame))) {
     const SessionScope nothing(nullptr);
     return run_natively(thread, frame, is_throwing);
+  }
+  if (session->callees_of != nullptr && session->capturing == nullptr) {
+    // What is called from here on is this callee's business.
+    auto own = std::make_shared<Session>();
+    own->regions = session->regions;
+    const SessionScope scope(own);
+    return evaluate(thread, frame, is_throwing != 0, own);
   }
   return evaluate(thread, frame, is_throwing != 0, sessions->back());
 }
@@ -70,6 +87,9 @@ bool Session::takes_frame(PyThreadState* thread, TaedaFrame* frame) const {
   PyCodeObject* code = taeda_frame_code(frame);
   if (entry != nullptr && entry == taeda_frame_function(frame))
     return !taeda_is_observed(thread, code);
+  if (callees_of != nullptr && capturing == nullptr && code != callees_of &&
+      is_called_by(callees_of))
+    return !taeda_is_observed(thread, code) && regions->takes_callee(taeda_frame_function(frame));
   return takes(thread, code);
 }
 
@@ -102,6 +122,10 @@ SessionScope::~SessionScope() {
     activate_last();
   }
   if (--installed == 0) uninstall();
+}
+
+std::shared_ptr<Session> active_session() {
+  return sessions == nullptr || sessions->empty() ? nullptr : sessions->back();
 }
 
 bool is_capturing() { return active != nullptr && active->capturing != nullptr; }

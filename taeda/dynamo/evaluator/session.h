@@ -45,6 +45,8 @@ struct Session {
   // captured, so are all frames; others are left to CPython.
   std::shared_ptr<Regions> regions;
   PyFunctionObject* entry = nullptr;  // null once its frame came
+  // Functions that frames of this code call are run by regions, too, though the code is not.
+  PyCodeObject* callees_of = nullptr;
   Capturing* capturing = nullptr;
   // Code that is left to CPython: a test's own harness.
   std::unordered_set<PyCodeObject*> skipped;
@@ -76,6 +78,8 @@ class SessionScope {
   std::shared_ptr<Session> session_;
 };
 
+// The session of this thread; null without one.
+std::shared_ptr<Session> active_session();
 // Whether a program of this thread is being captured.
 bool is_capturing();
 void forget_other_threads();  // in a forked child
