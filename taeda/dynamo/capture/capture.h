@@ -233,6 +233,7 @@ class Capture final : public Capturing {
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
+  bool settle_addresses(PyObject* value);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
   PyObject* locals_of(State& state);

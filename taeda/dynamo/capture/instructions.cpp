@@ -656,7 +656,7 @@ Flow Capture::delete_subscr(State& state, int argument) {
 Flow Capture::contains(State& state, int argument) {
   PyObject* container = state.peek(1);
   PyObject* value = state.peek(2);
-  if (is_opaque(container) || (is_address(value) && twin_of(container) != nullptr))
+  if (is_opaque(container) || (twin_of(container) != nullptr && !settle_addresses(value)))
     throw Break{"a search in an object that is not known"};
   if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;
@@ -692,6 +692,9 @@ Flow Capture::compare_op(State& state, int argument) {
     open_deep(state.peek(i));
   }
   check_distinct(state.peek(1), state.peek(2));
+  if (is_address(state.peek(1)) != is_address(state.peek(2)) &&
+      !(settle_addresses(state.peek(1)) && settle_addresses(state.peek(2))))
+    throw Break{"a comparison with the address of an object of the capture"};
   return run::COMPARE_OP_(state, argument);
 }
 

@@ -140,8 +140,7 @@ class Recipes {
     if (outside != nullptr && outside->source >= 0) return note(object, path(outside->source));
     if (outside != nullptr) return effect(object);
     if (capture_.recorder_.is_value(object)) return output(object);
-    if (PyLong_CheckExact(object) && capture_.is_address(object))
-      throw Abandoned{"the address of an object of the capture"};
+    if (PyLong_CheckExact(object) && capture_.is_address(object)) return address(object);
     if (PyCFunction_Check(object)) return native_method(object);
     if (is_constant(object)) return constant(object);
     if (PyTuple_Check(object)) return tuple(object);
@@ -193,6 +192,13 @@ class Recipes {
     }
     if (PyFunction_Check(object)) return function(object);
     return other(object);
+  }
+
+  // Of the object that the run makes or has in place of the one of the capture.
+  int address(PyObject* number) {
+    static PyObject* const id = imported("builtins", "id");
+    const int part = value(static_cast<PyObject*>(PyLong_AsVoidPtr(number)));
+    return note(number, add({.kind = Action::Kind::Call, .parts = {part}, .object = id}));
   }
 
   // A result of the graph, with the attributes that the program gave it.

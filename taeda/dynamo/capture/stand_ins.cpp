@@ -503,7 +503,8 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   if (is_missing) return nullptr;
   // An object of the program as the key is known by its path.
   int path = -1;
-  PyObject* real_key = is_known_key(key) && !is_address(key) ? key : real_key_of(key, &path);
+  const bool is_known = is_known_key(key) && settle_addresses(key);
+  PyObject* real_key = is_known ? key : real_key_of(key, &path);
   if (real_key == nullptr) throw Break{"a dict whose keys are objects"};
   PyObject* real = PyDict_GetItemWithError(twin->original, real_key);
   if (real == nullptr) {
@@ -525,7 +526,7 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
 
 // Of a key that is written: whether it is there tells where it goes; its value does not matter.
 void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
-  if (!is_known_key(key) || is_address(key)) {
+  if (!is_known_key(key) || !settle_addresses(key)) {
     dict_get(dict, key);
     return;
   }
