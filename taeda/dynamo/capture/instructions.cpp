@@ -245,6 +245,13 @@ Flow Capture::execute(State& state) {
     reason_ = error.what();
   }
   if (!is_break && is_broken_) is_break = true;
+  if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
+    Owned raised(taeda_take_raised());
+    is_break = recorder_.is_data_dependent(raised.get());
+    if (is_break) reason_ = recorder_.break_reason();
+    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    if (!is_break) taeda_set_raised(raised.release());
+  }
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
       std::any_of(operands.begin(), operands.end(),
@@ -254,11 +261,8 @@ Flow Capture::execute(State& state) {
   }
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
-    is_break = recorder_.is_data_dependent(raised.get());
-    if (is_break) reason_ = recorder_.break_reason();
-    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
-    if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
-    if (!is_break) taeda_set_raised(raised.release());
+    if (raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
+    taeda_set_raised(raised.release());
   }
   if (!is_break) {
     const bool is_in_scope = !locks_.empty() || recorder_.num_levels() != modes_.num_levels;
