@@ -494,6 +494,15 @@ const char* text_or_empty(PyObject* o) {
 
 }  // namespace
 
+const std::string& package_folder() {
+  static const std::string* const folder = [] {
+    const Ref file(attribute_of("taeda", "__file__"));
+    const std::string path = text_or_empty(file.get());
+    return new std::string(path.substr(0, path.rfind('/') + 1));
+  }();
+  return *folder;
+}
+
 // Methods are called by name, operators are those of `operator`, attributes are read by getattr.
 fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kwargs) {
   Ref own_args = with_nodes(args);
@@ -532,16 +541,6 @@ fx::Node& GraphRecorder::create(PyObject* function, PyObject* args, PyObject* kw
 }
 
 namespace {
-
-// The folder of the package, with a slash behind it.
-const std::string& package_folder() {
-  static const std::string* const folder = [] {
-    const Ref file(attribute_of("taeda", "__file__"));
-    const std::string path = text_or_empty(file.get());
-    return new std::string(path.substr(0, path.rfind('/') + 1));
-  }();
-  return *folder;
-}
 
 Ref code_of(const Ref& frame) {
   return Ref(

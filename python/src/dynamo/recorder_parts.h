@@ -21,6 +21,9 @@ inline PyObject* attribute_of(const char* module, const char* name) {
   return checked(PyObject_GetAttrString(loaded.get(), name));
 }
 
+// The folder of the package, with a slash behind it.
+const std::string& package_folder();
+
 // Whether a tensor is of a class that answers calls, whether or not this thread asks classes now.
 inline bool is_of_asked_class(PyObject* tensor) {
   const OverrideState state = override_state();
