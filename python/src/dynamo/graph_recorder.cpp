@@ -262,6 +262,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const auto note_version = [&](PyObject* o) {
     const Tensor& t = tensor_of(o);
     has_foreign |= !is_of_graph(t);
+    if (!new_data_.empty()) use_new_data(t);
     versions.emplace_back(t, t.impl()->version());
   };
   for_each_tensor(args, note_version);
@@ -654,7 +655,8 @@ PyObject* GraphRecorder::real_at(int source) const {
 
 void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
-  for (const Input& input : inputs_) reals.push_back(input.real.get());
+  for (const Input& input : inputs_)
+    if (input.is_needed) reals.push_back(input.real.get());
   entry.shared = dynamo::shared_memories(reals);
   entry.places = dynamo::places_of(reals, entry.shared);
 }
@@ -675,13 +677,35 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         PyTuple_SET_ITEM(results.get(), i, with_nodes(outputs_[i]).release());
       graph_->output(read_arg(results.get()));
       Ref fakes(checked(PyList_New(0)));
-      for (const Input& input : inputs_) {
+      const Ref replaced(checked(PyList_New(0)));
+      std::vector<fx::Node*> placeholders;
+      for (fx::Node& node : *graph_)
+        if (node.op() == fx::OpCode::Placeholder) placeholders.push_back(&node);
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        Input& input = inputs_[i];
+        // Sizes that are symbols are read from inputs.
+        input.is_needed = !input.fake.defined() || !placeholders[i]->users().empty() ||
+                          tensor_of(input.example.get()).impl()->has_symbolic_sizes();
+        if (!input.is_needed) {
+          graph_->erase(*placeholders[i]);
+          continue;
+        }
+        if (input.fake.defined() && gets_data_.contains(input.fake.impl())) {
+          const Ref place(checked(PyLong_FromSize_t(compiled.inputs.size())));
+          if (PyList_Append(replaced.get(), place.get()) < 0) throw_python_error();
+        }
         compiled.inputs.push_back(input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       const Ref graph(wrap_graph(graph_));
       compiled.callable = checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr));
+      if (PyList_GET_SIZE(replaced.get()) > 0) {
+        static PyObject* const wrapped = attribute_of("taeda.compiler._capture", "on_their_data");
+        const Ref inner(compiled.callable);
+        compiled.callable =
+            checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), replaced.get(), nullptr));
+      }
       if (has_subclasses_) {
         static PyObject* const wrapped =
             attribute_of("taeda.compiler._capture", "on_plain_tensors");
@@ -696,7 +720,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
                                         [&](const Input& i) { return i.source == source; });
         const std::string name = sources_.text(source);
         if (input->fake.defined()) {
-          for (fx::GuardInput& number : fx::inputs_of(*env_, name, input->fake))
+          for (fx::GuardInput& number : fx::inputs_of(*env_, name, tensor_of(input->example.get())))
             numbers.push_back(std::move(number));
         } else {
           numbers.push_back(

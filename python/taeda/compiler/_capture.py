@@ -5,6 +5,7 @@ import re
 import warnings
 
 from taeda import _C
+from taeda.autograd import Function
 from taeda.fx.fake.tensors import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -27,8 +28,10 @@ __all__ = [
     "make_fake_mode",
     "make_partial",
     "on_plain_tensors",
+    "on_their_data",
     "replays_writes",
     "with_bodies",
+    "with_data",
 ]
 
 DATA_DEPENDENT = (
@@ -144,6 +147,37 @@ def add_hook(tensor, body, taken, place):
 def apply_function(function, *args):
     """The call of an autograd Function, as a node of a graph."""
     return function.apply(*args)
+
+
+class _WithData(Function):
+    @staticmethod
+    def forward(ctx, tensor, data):
+        return data.view_as(data)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def with_data(tensor, data):
+    """A tensor whose data was set, as a node of a graph: its gradient is the tensor's own."""
+    return _WithData.apply(tensor, data)
+
+
+def on_their_data(function, places):
+    """The function of a graph some of whose inputs have other data before its gradients run.
+
+    What is kept for the gradients is what the tensors at these places hold now.
+    """
+
+    def run(*args):
+        args = list(args)
+        for i in places:
+            data = args[i].detach()
+            args[i] = with_data(args[i], data) if args[i].requires_grad else data
+        return function(*args)
+
+    return run
 
 
 def on_plain_tensors(function):

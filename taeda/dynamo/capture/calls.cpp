@@ -297,6 +297,9 @@ std::vector<const void*> Capture::pending_writes() {
   for (const auto& [place, written] : members_)
     writes.insert(writes.end(), {place.first, place.second, written.get()});
   for (const Effect& effect : effects_) writes.push_back(effect.result.get());
+  for (const auto& [tensor, data] : data_) writes.insert(writes.end(), {tensor, data.get()});
+  for (const auto& [tensor, grad] : grads_) writes.insert(writes.end(), {tensor, grad.get()});
+  if (!deferred_.empty()) writes.push_back(reinterpret_cast<const void*>(deferred_.size()));
   if (!draws_.empty()) writes.push_back(reinterpret_cast<const void*>(draws_.size()));
   return writes;
 }

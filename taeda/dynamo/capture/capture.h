@@ -340,6 +340,8 @@ class Capture final : public Capturing {
   };
   std::vector<Effect> effects_;
   std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
+  // The data that it gave to them, in their order: stand-in and data.
+  std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()

@@ -20,6 +20,16 @@ class Recipes {
     return make(object);
   }
 
+  // Tensors of the program get their data first: calls behind the graph ask them.
+  void data() {
+    static PyObject* const data_name = PyUnicode_InternFromString("data");
+    static PyObject* const set = imported("builtins", "setattr");
+    for (const auto& [tensor, data] : capture_.data_) {
+      const int target = value(tensor), name = value(data_name), part = value(data.get());
+      add({.kind = Action::Kind::Call, .parts = {target, name, part}, .object = set});
+    }
+  }
+
   // Writes to objects of the program, in the order in which they were first looked into; false with
   // an error where there must be none.
   bool writes() {
@@ -580,6 +590,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
       throw Abandoned{"a break inside of a function transform", scope_began_at_};
     if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     Recipes recipes(*this, *entry);
+    recipes.data();
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {
