@@ -107,6 +107,26 @@ def test_addresses_of_other_objects_are_compiled_again():
     assert counts == [id(model) for model in (*models, models[1])]
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_what_is_kept_by_size_is_made_once_per_size(dynamic):
+    grids = {}
+
+    @functools.partial(t.compile, backend="eager", fullgraph=True, dynamic=dynamic)
+    def program(x):
+        rows, columns = x.shape
+        if (rows, columns) not in grids:
+            grids[rows, columns] = t.full((rows, columns), rows)
+        return x + grids[rows, columns]
+
+    made = {}
+    for rows in (2, 4, 5, 4, 2, 6):
+        assert t.equal(program(t.zeros(rows, 3)), t.full((rows, 3), float(rows)))
+        kept = made.setdefault((rows, 3), grids[rows, 3])
+        assert kept is grids[rows, 3]
+    assert all(type(n) is int for key in grids for n in key)
+    assert list(grids) == [(2, 3), (4, 3), (5, 3), (6, 3)]
+
+
 @both
 def test_a_cache_of_parametrizations_around_calls(backend):
     class Doubled(nn.Module):

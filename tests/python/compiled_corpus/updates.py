@@ -157,6 +157,19 @@ def address_given_back(x):
     return x + 1, id(STUDENT)
 
 
+GRIDS = {}
+
+
+@case(X)
+def kept_by_size(x):
+    rows, columns = x.shape
+    if (rows, columns, "grid") not in GRIDS:
+        GRIDS[rows, columns, "grid"] = t.ones(rows, columns)
+    x = x + GRIDS[rows, columns, "grid"]
+    del GRIDS[rows, columns, "grid"]
+    return x, len(GRIDS)
+
+
 @case(X, breaks=1)
 def choice_by_a_random_number(x):
     random.seed(3)
