@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "python/interop/errors.h"
@@ -92,6 +93,14 @@ bool does_all_or_nothing(PyObject* compiled) {
   return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
 }
 
+// Whether a function is the package's own.
+bool is_in_package(const PyCodeObject* code) {
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) PyErr_Clear();
+  const std::string& folder = package_folder();
+  return file && std::strncmp(file, folder.c_str(), folder.size()) == 0;
+}
+
 int line_of(const State& state) { return state.code->line_of(state.now->unit); }
 
 std::string text_of(PyObject* o) {
@@ -161,11 +170,8 @@ class ActiveCapture final : public dynamo::Capturing {
 
   dynamo::Flow execute(State& state) override {
     const dynamo::Flow flow = capture_.execute(state);
-    if (flow == dynamo::Flow::Break) {
-      code_ = state.code->object;
-      line_ = line_of(state);
-      instruction_ = instruction_name(state);
-    }
+    note_place(state);
+    if (flow == dynamo::Flow::Break) instruction_ = instruction_name(state);
     return flow;
   }
   bool check_signals() override { return capture_.check_signals(); }
@@ -181,7 +187,7 @@ class ActiveCapture final : public dynamo::Capturing {
     capture_.end_at_raised("the program raises " + kind);
     if (ends_earlier()) return;
     error = dynamo::Owned(taeda_take_raised());
-    owner_.tell("given up", capture_.reason(), nullptr, 0);
+    owner_.tell("given up", capture_.reason(), code_, line());
     taeda_set_raised(error.release());
     region_.note_failure();
   }
@@ -193,17 +199,38 @@ class ActiveCapture final : public dynamo::Capturing {
   bool close(const std::vector<const State*>& frames) override {
     const std::string reason = capture_.reason();
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
-      owner_.tell("break", reason, code_, line_, instruction_);
-      owner_.fail_whole(reason, code_, line_);
+      owner_.tell("break", reason, code_, line(), instruction_);
+      CompiledRegions::Places places;
+      for (const State* state : frames) {
+        // Not the package's own frame around a program.
+        const bool is_inside = state == frames.back() || !places.empty();
+        if (is_inside || !is_in_package(state->code->object))
+          places.emplace_back(state->code->object, line_of(*state));
+      }
+      owner_.fail_whole(reason, places);
       return false;
     }
     const bool is_made = capture_.close(frames);
     if (!is_made && ends_earlier()) return false;
-    owner_.tell("break", reason, code_, line_, instruction_);
+    owner_.tell("break", reason, code_, line(), instruction_);
     return keep(is_made);
   }
 
  private:
+  // The line of the program that is captured: in functions of the package it is where it calls
+  // them.
+  void note_place(const State& state) {
+    if (state.code->object != seen_code_) {
+      seen_code_ = state.code->object;
+      is_of_program_ = !is_in_package(seen_code_);
+    }
+    if (!is_of_program_ && code_ && is_code_of_program_) return;
+    code_ = seen_code_;
+    unit_ = state.now->unit;
+    is_code_of_program_ = is_of_program_;
+  }
+  int line() const { return code_ ? PyCode_Addr2Line(code_, 2 * unit_) : 0; }
+
   // Whether the region is captured again, up to where it can be compiled.
   bool ends_earlier() {
     const int64_t number = capture_.ends_at();
@@ -234,9 +261,9 @@ class ActiveCapture final : public dynamo::Capturing {
     if (dynamo::Owned failure = capture_.take_failure()) {
       owner_.error_ = Ref(failure.release());
     } else if (owner_.options_.is_whole && !owner_.error_) {
-      owner_.fail_whole(capture_.reason(), code_, line_);
+      owner_.fail_whole(capture_.reason(), {{code_, line()}});
     } else {
-      owner_.tell("given up", capture_.reason(), code_, line_, instruction_);
+      owner_.tell("given up", capture_.reason(), code_, line(), instruction_);
       if (region_.break_at > 0) region_.note_failure();
     }
     return false;
@@ -261,8 +288,11 @@ class ActiveCapture final : public dynamo::Capturing {
   dynamo::GuardProgram guards_;
   GraphRecorder recorder_;
   dynamo::Capture capture_;
-  PyCodeObject* code_ = nullptr;
-  int line_ = 0;
+  PyCodeObject* code_ = nullptr;  // of the program, once it was there
+  int unit_ = 0;
+  bool is_code_of_program_ = false;
+  PyCodeObject* seen_code_ = nullptr;
+  bool is_of_program_ = false;
   std::string instruction_;
   // Objects that have nothing to do with the program end at other times: their code is none of
   // its.
@@ -307,13 +337,17 @@ bool CompiledRegions::raises() {
   return true;
 }
 
-void CompiledRegions::fail_whole(const std::string& reason, PyCodeObject* code, int line) {
+void CompiledRegions::fail_whole(const std::string& reason, const Places& places) {
   const dynamo::SessionScope natively(nullptr);
-  Ref make(dynamo_error("unsupported"));
-  if (make)
-    error_ = Ref(PyObject_CallFunction(make.get(), "sOiO", reason.c_str(),
-                                       code ? code->co_filename : Py_None, line,
-                                       code ? code->co_name : Py_None));
+  const Ref make(dynamo_error("unsupported"));
+  const Ref lines(PyList_New(0));
+  for (const auto& [code, line] : places) {
+    const Ref place(code ? Py_BuildValue("(OiO)", code->co_filename, line, code->co_name)
+                         : nullptr);
+    if (place && lines) PyList_Append(lines.get(), place.get());
+  }
+  if (make && lines)
+    error_ = Ref(PyObject_CallFunction(make.get(), "sO", reason.c_str(), lines.get()));
   if (error_) return;
   PyErr_Clear();
   error_ = Ref(PyObject_CallFunction(PyExc_RuntimeError, "s", reason.c_str()));

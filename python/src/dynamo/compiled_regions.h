@@ -101,7 +101,9 @@ class CompiledRegions final : public dynamo::Regions {
   static void note_sizes(const dynamo::State& frame, History& history);
   // Takes away guards that the program does not want; false with an error.
   bool filter(dynamo::Entry& entry, const GraphRecorder& recorder);
-  void fail_whole(const std::string& reason, PyCodeObject* code, int line);
+  // `places` are lines of the program, the innermost last.
+  using Places = std::vector<std::pair<PyCodeObject*, int>>;
+  void fail_whole(const std::string& reason, const Places& places);
 
   friend class ActiveCapture;
   CompileOptions options_;

@@ -271,6 +271,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const auto note_version = [&](PyObject* o) {
     const Tensor& t = tensor_of(o);
     has_foreign |= !is_of_graph(t);
+    if (!new_data_.empty()) use_new_data(t);
     versions.emplace_back(t, t.impl()->version());
   };
   for_each_tensor(args, note_version);
@@ -501,6 +502,15 @@ PyObject* operator_of(const char* method, bool& is_swapped) {
 
 }  // namespace
 
+const std::string& package_folder() {
+  static const std::string* const folder = [] {
+    const Ref file(attribute_of("taeda", "__file__"));
+    const std::string path = text_or_empty(file.get());
+    return new std::string(path.substr(0, path.rfind('/') + 1));
+  }();
+  return *folder;
+}
+
 // Methods are called by name, operators are those of `operator`, attributes are read by getattr.
 fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs) {
   fx::Kwargs named;
@@ -538,16 +548,6 @@ fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, P
 }
 
 namespace {
-
-// The folder of the package, with a slash behind it.
-const std::string& package_folder() {
-  static const std::string* const folder = [] {
-    const Ref file(attribute_of("taeda", "__file__"));
-    const std::string path = text_or_empty(file.get());
-    return new std::string(path.substr(0, path.rfind('/') + 1));
-  }();
-  return *folder;
-}
 
 Ref code_of(const Ref& frame) {
   return Ref(
@@ -666,7 +666,8 @@ PyObject* GraphRecorder::real_at(int source) const {
 
 void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
-  for (const Input& input : inputs_) reals.push_back(input.real.get());
+  for (const Input& input : inputs_)
+    if (input.is_needed) reals.push_back(input.real.get());
   entry.shared = dynamo::shared_memories(reals);
   entry.places = dynamo::places_of(reals, entry.shared);
 }
@@ -686,7 +687,23 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       for (PyObject* output : outputs_) results.push_back(arg_of(output));
       graph_->output(fx::Arg::tuple(std::move(results)));
       Ref fakes(checked(PyList_New(0)));
-      for (const Input& input : inputs_) {
+      const Ref replaced(checked(PyList_New(0)));
+      std::vector<fx::Node*> placeholders;
+      for (fx::Node& node : *graph_)
+        if (node.op() == fx::OpCode::Placeholder) placeholders.push_back(&node);
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        Input& input = inputs_[i];
+        // Sizes that are symbols are read from inputs.
+        input.is_needed = !input.fake.defined() || !placeholders[i]->users().empty() ||
+                          tensor_of(input.example.get()).impl()->has_symbolic_sizes();
+        if (!input.is_needed) {
+          graph_->erase(*placeholders[i]);
+          continue;
+        }
+        if (input.fake.defined() && gets_data_.contains(input.fake.impl())) {
+          const Ref place(checked(PyLong_FromSize_t(compiled.inputs.size())));
+          if (PyList_Append(replaced.get(), place.get()) < 0) throw_python_error();
+        }
         compiled.inputs.push_back(input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
@@ -698,6 +715,12 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         throw_python_error();
       compiled.callable = Py_NewRef(callable);
       compiled.is_foreign = is_foreign == Py_True;
+      if (PyList_GET_SIZE(replaced.get()) > 0) {
+        static PyObject* const wrapped = attribute_of("taeda.compiler._new_data", "on_their_data");
+        const Ref inner(compiled.callable);
+        compiled.callable =
+            checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), replaced.get(), nullptr));
+      }
       if (has_subclasses_) {
         static PyObject* const wrapped =
             attribute_of("taeda.compiler._capture", "on_plain_tensors");
@@ -712,7 +735,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
                                         [&](const Input& i) { return i.source == source; });
         const std::string name = sources_.text(source);
         if (input->fake.defined()) {
-          for (fx::GuardInput& number : fx::inputs_of(*env_, name, input->fake))
+          for (fx::GuardInput& number : fx::inputs_of(*env_, name, tensor_of(input->example.get())))
             numbers.push_back(std::move(number));
         } else {
           numbers.push_back(

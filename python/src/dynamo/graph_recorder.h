@@ -63,6 +63,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void restore(const dynamo::Overrides& overrides) override;
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
+  PyObject* set_data(PyObject* tensor, PyObject* value) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
@@ -95,7 +96,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* take(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
-  bool writes_inputs() const;
+  bool writes_inputs() const override;
 
  private:
   struct Input {
@@ -105,6 +106,7 @@ class GraphRecorder final : public dynamo::Recorder {
     Ref real;
     int source;
     uint32_t version = 0;
+    bool is_needed = true;  // by the graph
   };
   // What of an input's geometry is a symbol.
   struct Changes {
@@ -141,6 +143,15 @@ class GraphRecorder final : public dynamo::Recorder {
   IntrusivePtr<fx::Tracer> tracer_;
   std::vector<Input> inputs_;
   std::unordered_map<const TensorImpl*, size_t> input_of_;  // by fake
+  std::unordered_set<const TensorImpl*> gets_data_;         // tensors whose data the program set
+  // Inputs with gradients whose data the program set: the node that they were, and that of the
+  // data.
+  struct NewData {
+    fx::Node* input;
+    fx::Node* data;
+  };
+  std::unordered_map<const TensorImpl*, NewData> new_data_;
+  void use_new_data(const Tensor& t);
   std::vector<Ref> kept_;
   std::vector<PyObject*> outputs_;  // kept by `kept_`
   std::unordered_map<PyObject*, int> output_of_;

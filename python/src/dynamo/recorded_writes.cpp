@@ -3,6 +3,9 @@
 
 #include "python/interop/sym_numbers.h"
 #include "python/src/dynamo/recorder_parts.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/spec.h"
@@ -64,6 +67,49 @@ void WrittenMemory::check_repeats() const {
       throw Break{"a write to a tensor whose elements share memory"};
     is_first = false;
   });
+}
+
+PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
+  const Tensor& t = tensor_of(tensor);
+  const bool is_input = input_of_.contains(t.impl());
+  if (rehearsal_ || num_levels() > 0 || is_subclass(tensor) || is_subclass(value) ||
+      !overrides().modes.empty() || (!is_input && autograd::requires_grad(t)))
+    throw Break{"a write to an attribute of a tensor"};
+  static PyObject* const detach =
+      checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "detach"));
+  const Ref args(checked(PyTuple_Pack(1, value)));
+  Ref data(call(detach, args.get(), nullptr));
+  if (!data) return nullptr;
+  const Natively natively(*this);
+  try {
+    autograd::set_data(t, tensor_of(data.get()));
+  } catch (...) {
+    translate_exception();
+    return nullptr;
+  }
+  fx::Node* const before = tracer_->node_of(t);
+  fx::Node* const node = tracer_->node_of(tensor_of(data.get()));
+  tracer_->track(t, *node);
+  gets_data_.insert(t.impl());
+  if (autograd::requires_grad(t))
+    new_data_.try_emplace(t.impl(), NewData{before, nullptr}).first->second.data = node;
+  return data.release();
+}
+
+// Where gradients are on, the data has the input's place among the gradients.
+void GraphRecorder::use_new_data(const Tensor& t) {
+  const auto found = new_data_.find(t.impl());
+  if (found == new_data_.end()) return;
+  const auto& [input, data] = found->second;
+  const fx::Node* now = tracer_->node_of(t);
+  if (now && (now != data || !autograd::grad_enabled())) return;
+  if (!autograd::grad_enabled()) return tracer_->track(t, *data);
+  const Natively natively(*this);
+  static PyObject* const with_data = attribute_of("taeda.compiler._new_data", "with_data");
+  fx::Node& node = create(with_data, {fx::Arg(*input), fx::Arg(*data)}, nullptr);
+  node.set_meta_value("stack_trace", dispatch::Value(user_lines()));
+  node.set_val(dispatch::Value(t));
+  tracer_->track(t, node);
 }
 
 Ref with_truth_values(PyObject* function, PyObject* args) {

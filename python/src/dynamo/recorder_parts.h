@@ -27,6 +27,9 @@ inline PyObject* parameter_class() {
   return parameter.get();
 }
 
+// The folder of the package, with a slash behind it.
+const std::string& package_folder();
+
 // Whether a tensor is of a class that answers calls, whether or not this thread asks classes now.
 inline bool is_of_asked_class(PyObject* tensor) {
   const OverrideState state = override_state();

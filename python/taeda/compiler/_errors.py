@@ -148,17 +148,22 @@ class Unsupported(TorchDynamoException):
         self.msg = msg
 
 
-def unsupported(reason, file=None, line=0, name=None):
-    """The error of a break: its cause, what to do about it, and the program's line."""
+def unsupported(reason, places=()):
+    """The error of a break: its cause, what to do about it, and the program's lines.
+
+    A place is (file, line, name of the function); the innermost is the last.
+    """
     from taeda.compiler._remedies import remedy_of
 
     text = reason
     if remedy := remedy_of(reason):
         text += f"\n  Hint: {remedy}"
-    if file is not None:
+    if places:
         import linecache
 
+        text += "\n\nfrom user code:\n "
+    for file, line, name in places:
         source = linecache.getline(file, line).strip()
-        text += f'\n\nfrom user code:\n   File "{file}", line {line}, in {name}'
-        text += f"\n    {source}" if source else ""
-    return Unsupported(text)
+        text += f'  File "{file}", line {line}, in {name}\n'
+        text += f"    {source}\n" if source else ""
+    return Unsupported(text.rstrip("\n"))

@@ -377,6 +377,18 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     grads_[object] = Owned(Py_NewRef(value));
     return;
   }
+  if (is_named(name, "data") && value != nullptr && recorder_.is_tensor_value(object) &&
+      recorder_.is_tensor_value(value)) {
+    // Calls behind the graph see what was written at the end.
+    if (!effects_.empty()) throw Break{"a write to an attribute of a tensor"};
+    Owned data(need(recorder_.set_data(object, value)));
+    int source = -1;
+    if (recorder_.real_of(object, &source) == nullptr) return;  // a result has it in the graph
+    keep(object);
+    std::erase_if(data_, [&](const auto& written) { return written.first == object; });
+    data_.emplace_back(object, std::move(data));
+    return;
+  }
   if (recorder_.is_value(object)) {
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;

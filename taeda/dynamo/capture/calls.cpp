@@ -217,7 +217,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
     if (asks_for_classes(value) && is_iterated(call.callable))
       throw Break{"an iterator of C that asks for classes"};
-    if (is_address(value) && twin_of(call.values[0]) != nullptr)
+    if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
@@ -247,6 +247,25 @@ bool Capture::is_address(PyObject* number) const {
   void* address = PyLong_AsVoidPtr(number);
   PyErr_Clear();
   return addresses_.contains(address);
+}
+
+// Addresses in a number or a tuple that meet numbers of the program: those of objects that stand
+// for themselves are what the program has, as long as the objects are the same.
+bool Capture::settle_addresses(PyObject* value) {
+  if (PyTuple_CheckExact(value)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+      if (!settle_addresses(PyTuple_GET_ITEM(value, i))) return false;
+    return true;
+  }
+  if (!is_address(value)) return true;
+  auto* object = static_cast<PyObject*>(PyLong_AsVoidPtr(value));
+  const Outside* outside = find(object);
+  const auto stand_in = stand_ins_.find(object);
+  if (outside == nullptr || outside->source < 0 || stand_in == stand_ins_.end() ||
+      stand_in->second != object)
+    return false;
+  check(Check::Kind::Is, outside->source, object);
+  return true;
 }
 
 // What is written to objects of the program at the end, as it stands.
@@ -283,6 +302,9 @@ std::vector<const void*> Capture::pending_writes() {
   for (const auto& [place, written] : members_)
     writes.insert(writes.end(), {place.first, place.second, written.get()});
   for (const Effect& effect : effects_) writes.push_back(effect.result.get());
+  for (const auto& [tensor, data] : data_) writes.insert(writes.end(), {tensor, data.get()});
+  for (const auto& [tensor, grad] : grads_) writes.insert(writes.end(), {tensor, grad.get()});
+  if (!deferred_.empty()) writes.push_back(reinterpret_cast<const void*>(deferred_.size()));
   if (!draws_.empty()) writes.push_back(reinterpret_cast<const void*>(draws_.size()));
   return writes;
 }

@@ -241,6 +241,7 @@ class Capture final : public Capturing {
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
+  bool settle_addresses(PyObject* value);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
   PyObject* locals_of(State& state);
@@ -350,6 +351,8 @@ class Capture final : public Capturing {
   };
   std::vector<Effect> effects_;
   std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
+  // The data that it gave to them, in their order: stand-in and data.
+  std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()

@@ -21,6 +21,12 @@ bool is_typed(PyObject* cached) {
   Owned parameters(need(PyObject_CallMethod(cached, "cache_parameters", nullptr)));
   return PyDict_GetItemString(parameters.get(), "typed") == Py_True;
 }
+// Whether it remembers anything: maxsize=0 counts calls, and that is all.
+bool has_memory(PyObject* cached) {
+  Owned parameters(need(PyObject_CallMethod(cached, "cache_parameters", nullptr)));
+  PyObject* most = PyDict_GetItemString(parameters.get(), "maxsize");
+  return most == Py_None || (most != nullptr && PyObject_IsTrue(most) == 1);
+}
 
 // The dict of results: C keeps it where only the garbage collector sees it, behind the results.
 Owned memory_of(PyObject* cached) {
@@ -117,7 +123,7 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
   if (outside != nullptr && outside->source >= 0)
     check(Check::Kind::Is, outside->source, call.callable);
   const bool is_known = std::all_of(call.values.begin(), call.values.end(), is_kept);
-  Owned memory = is_known ? memory_of(call.callable) : Owned();
+  Owned memory = is_known && has_memory(call.callable) ? memory_of(call.callable) : Owned();
   if (memory) return call_remembered(call, function, memory.get());
   if (is_whole_ || num_rehearsals_ > 0) return rehearse(call, function).release();
   throw Break{is_known ? "a function that counts its calls"
@@ -126,10 +132,11 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
 
 // Runs a function on stand-ins.
 Owned Capture::rehearse(const Call& call, PyObject* function) {
-  const int64_t writes = writes_;
+  const std::vector<const void*> writes = pending_writes();
+  const Modes modes = Modes::now();
   Owned result(
       need(PyObject_Vectorcall(function, call.values.data(), call.positional, call.names)));
-  if (!is_broken_ && writes_ != writes)
+  if (!is_broken_ && (pending_writes() != writes || modes != Modes::now()))
     throw Break{"a function that remembers its results and writes"};
   return result;
 }
@@ -181,14 +188,28 @@ PyObject* Capture::call_remembered(const Call& call, PyObject* function, PyObjec
     need(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
                         call.values[i]));
   if (!is_remembered) {
-    // It is called at once, and would not see what the program wrote.
-    if (writes_ > 0) throw Break{"a function that remembers its results, behind a write"};
+    // It is called at once, and does not see what the program wrote; the rehearsal does.
+    const bool is_behind_write = !pending_writes().empty() || recorder_.writes_inputs();
     const size_t mark = recorder_.mark();
+    Owned tried;
     {
       const Rehearsal rehearsal(*this);
-      Owned tried = rehearse(call, function);
+      tried = rehearse(call, function);
       if (is_broken_) return tried.release();
-      recorder_.rewind(mark);
+    }
+    const char* const behind_write = "a function that remembers its results, behind a write";
+    if (is_behind_write && !is_immutable(tried.get())) {
+      if (is_whole_) return tried.release();
+      throw Break{behind_write};
+    }
+    recorder_.rewind(mark);
+    if (is_behind_write) {
+      Owned unseen(need(recorder_.call_natively(function, args.get(), kwargs.get())));
+      if (!same_constant(unseen.get(), tried.get())) {
+        forget(rehearsed_.get());
+        if (is_whole_) return tried.release();
+        throw Break{behind_write};
+      }
     }
     bool draws = false;
     Owned called(need(recorder_.call_natively(call.callable, args.get(), kwargs.get(), draws)));

@@ -254,6 +254,13 @@ Flow Capture::execute(State& state) {
   if (!is_break && is_broken_) is_break = true;
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
+  if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
+    Owned raised(taeda_take_raised());
+    is_break = recorder_.is_data_dependent(raised.get());
+    if (is_break) reason_ = recorder_.break_reason();
+    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
+    if (!is_break) taeda_set_raised(raised.release());
+  }
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
       std::any_of(operands.begin(), operands.end(),
@@ -263,9 +270,6 @@ Flow Capture::execute(State& state) {
   }
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
-    is_break = recorder_.is_data_dependent(raised.get());
-    if (is_break) reason_ = recorder_.break_reason();
-    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
     // The text may name sizes, which are symbols here: the program gets its own.
     const auto tells_symbols = [&](const Owned& o) {
       return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
@@ -683,7 +687,7 @@ Flow Capture::delete_subscr(State& state, int argument) {
 Flow Capture::contains(State& state, int argument) {
   PyObject* container = state.peek(1);
   PyObject* value = state.peek(2);
-  if (is_opaque(container) || (is_address(value) && twin_of(container) != nullptr))
+  if (is_opaque(container) || (twin_of(container) != nullptr && !settle_addresses(value)))
     throw Break{"a search in an object that is not known"};
   if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;
@@ -719,6 +723,9 @@ Flow Capture::compare_op(State& state, int argument) {
     open_deep(state.peek(i));
   }
   check_distinct(state.peek(1), state.peek(2));
+  if (is_address(state.peek(1)) != is_address(state.peek(2)) &&
+      !(settle_addresses(state.peek(1)) && settle_addresses(state.peek(2))))
+    throw Break{"a comparison with the address of an object of the capture"};
   return run::COMPARE_OP_(state, argument);
 }
 

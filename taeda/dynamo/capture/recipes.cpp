@@ -20,6 +20,16 @@ class Recipes {
     return make(object);
   }
 
+  // Tensors of the program get their data first: calls behind the graph ask them.
+  void data() {
+    static PyObject* const data_name = PyUnicode_InternFromString("data");
+    static PyObject* const set = imported("builtins", "setattr");
+    for (const auto& [tensor, data] : capture_.data_) {
+      const int target = value(tensor), name = value(data_name), part = value(data.get());
+      add({.kind = Action::Kind::Call, .parts = {target, name, part}, .object = set});
+    }
+  }
+
   // Writes to objects of the program, in the order in which they were first looked into; false with
   // an error where there must be none.
   bool writes() {
@@ -140,8 +150,7 @@ class Recipes {
     if (outside != nullptr && outside->source >= 0) return note(object, path(outside->source));
     if (outside != nullptr) return effect(object);
     if (capture_.recorder_.is_value(object)) return output(object);
-    if (PyLong_CheckExact(object) && capture_.is_address(object))
-      throw Abandoned{"the address of an object of the capture"};
+    if (PyLong_CheckExact(object) && capture_.is_address(object)) return address(object);
     if (PyCFunction_Check(object)) return native_method(object);
     if (is_constant(object)) return constant(object);
     if (PyTuple_Check(object)) return tuple(object);
@@ -193,6 +202,13 @@ class Recipes {
     }
     if (PyFunction_Check(object)) return function(object);
     return other(object);
+  }
+
+  // Of the object that the run makes or has in place of the one of the capture.
+  int address(PyObject* number) {
+    static PyObject* const id = imported("builtins", "id");
+    const int part = value(static_cast<PyObject*>(PyLong_AsVoidPtr(number)));
+    return note(number, add({.kind = Action::Kind::Call, .parts = {part}, .object = id}));
   }
 
   // A result of the graph, with the attributes that the program gave it.
@@ -574,6 +590,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
       throw Abandoned{"a break inside of a function transform", scope_began_at_};
     if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     Recipes recipes(*this, *entry);
+    recipes.data();
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {

@@ -84,6 +84,11 @@ class Recorder {
   virtual int replays_writes(const std::vector<int>& sources) const = 0;
   // Calls a function of tensors on stand-ins as one node. A new reference, or null with an error.
   virtual PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
+  // From here on a tensor has the memory of another, as `tensor.data = value` says: the data
+  // without history, a new reference, or null with an error.
+  virtual PyObject* set_data(PyObject* tensor, PyObject* value) = 0;
+  // Whether calls so far wrote to tensors of the program.
+  virtual bool writes_inputs() const = 0;
   // A call that was made already, as one node.
   virtual void record_call(PyObject* function, PyObject* args, PyObject* result) = 0;
   // A call that sets a mode, in the graph's order, and its result, by which later calls may name

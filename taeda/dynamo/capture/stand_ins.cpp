@@ -491,7 +491,28 @@ PyObject* Capture::real_key_of(PyObject* key, int* path) {
   return key;
 }
 
-PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
+// A key with constants for the symbols in it: a size that decides where something is found, as in
+// cache[height, width], is what it is now, and its value a guard.
+static Owned constant_key(PyObject* key) {
+  if (python::is_symint(key)) return Owned(need(PyNumber_Long(key)));
+  if (python::is_symfloat(key)) return Owned(need(PyNumber_Float(key)));
+  if (!PyTuple_CheckExact(key)) return Owned(Py_NewRef(key));
+  std::vector<Owned> items;
+  bool is_same = true;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    items.push_back(constant_key(PyTuple_GET_ITEM(key, i)));
+    is_same &= items.back().get() == PyTuple_GET_ITEM(key, i);
+  }
+  if (is_same) return Owned(Py_NewRef(key));
+  Owned made(need(PyTuple_New(PyTuple_GET_SIZE(key))));
+  for (size_t i = 0; i < items.size(); ++i)
+    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), items[i].release());
+  return made;
+}
+
+PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
+  Owned constant = constant_key(given);
+  PyObject* key = constant.get();
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (found != nullptr) return found;
   if (PyErr_Occurred()) throw Raised{};
@@ -502,7 +523,8 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
   if (is_missing) return nullptr;
   // An object of the program as the key is known by its path.
   int path = -1;
-  PyObject* real_key = is_known_key(key) && !is_address(key) ? key : real_key_of(key, &path);
+  const bool is_known = is_known_key(key) && settle_addresses(key);
+  PyObject* real_key = is_known ? key : real_key_of(key, &path);
   if (real_key == nullptr) throw Break{"a dict whose keys are objects"};
   PyObject* real = PyDict_GetItemWithError(twin->original, real_key);
   if (real == nullptr) {
@@ -524,7 +546,7 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* key) {
 
 // Of a key that is written: whether it is there tells where it goes; its value does not matter.
 void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
-  if (!is_known_key(key) || is_address(key)) {
+  if (!is_known_key(key) || !settle_addresses(key)) {
     dict_get(dict, key);
     return;
   }
@@ -536,7 +558,9 @@ void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
   check(is_there ? Check::Kind::Present : Check::Kind::Absent, twin.source, key);
 }
 
-bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
+bool Capture::dict_set(PyObject* dict, PyObject* given, PyObject* value) {
+  Owned constant = constant_key(given);
+  PyObject* key = constant.get();
   if (Twin* twin = twin_of(dict)) {
     PyObject* old = PyDict_GetItemWithError(dict, key);
     if (old == nullptr && is_known_key(key)) old = PyDict_GetItemWithError(twin->original, key);
@@ -550,8 +574,10 @@ bool Capture::dict_set(PyObject* dict, PyObject* key, PyObject* value) {
   return true;
 }
 
-bool Capture::dict_delete(PyObject* dict, PyObject* key) {
+bool Capture::dict_delete(PyObject* dict, PyObject* given) {
   ++writes_;
+  Owned constant = constant_key(given);
+  PyObject* key = constant.get();
   PyObject* item = dict_get(dict, key);
   if (item == nullptr) return false;
   if (twin_of(dict) != nullptr && is_noticed(item))
