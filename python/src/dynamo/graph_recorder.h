@@ -169,7 +169,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
-  Ref named_logs_;              // a dict of kinds, by function or method
+  Ref named_logs_;  // a dict of kinds, by function or method
   bool is_told_to_change(const std::string& name) const;
   struct Rehearsal {
     Ref args;
