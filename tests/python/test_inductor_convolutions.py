@@ -325,4 +325,4 @@ def test_results_of_reductions_beside_a_convolution(memory_format):
     for size in (5, 7, 6):
         x = t.randn(4, 8, size, size).to(memory_format=memory_format)
         for got, expected in zip(compiled(x), model(x), strict=True):
-            assert t.allclose(got, expected, atol=1e-6)
+            assert t.allclose(got, expected, rtol=1e-4, atol=1e-5)

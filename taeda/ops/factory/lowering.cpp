@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "taeda/ops/index_map.h"
+#include "taeda/ops/number_range.h"
 
 namespace taeda::lowering {
 
 void full(SymIntList, const Scalar& fill_value, std::optional<DType>, std::optional<Layout>,
           std::optional<Device>, std::optional<bool>, const Tensor& out) {
+  check_fits(fill_value, out.dtype());
   filled(out, fill_value);
 }
 
