@@ -79,3 +79,17 @@ def test_substitutes_are_found():
     for function in (t.manual_seed, t.tensor, t.cond, checkpoint, object.__reduce_ex__):
         assert t._C._dynamo.has_substitute(function)
     assert not t._C._dynamo.has_substitute(t.relu)
+
+
+def test_functions_are_known_under_pytorchs_names(tmp_path):
+    """`taeda run` shows the package as torch, its functions say so, too."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import torch\n"
+        "import torch.nn.functional as F\n"
+        "f = lambda x: F.relu(x.view(-1).to(torch.float64)).expand(2, -1).sum()\n"
+        "print(torch.compile(f, fullgraph=True, backend='eager')(torch.ones(2, 3)).item())\n"
+    )
+    command = [sys.executable, "-m", "taeda.run", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("12.0\n", 0), done.stderr

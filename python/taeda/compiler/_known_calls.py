@@ -407,6 +407,8 @@ def tell(name):
     """Tells the capture about the functions of a module."""
     from operator import attrgetter
 
+    if name == "torch" or name.startswith("torch."):  # what the package is called under `taeda run`
+        name = "taeda" + name[len("torch") :]
     _C._dynamo.add_known_calls(table_of(name))
     for function, place in _SUBSTITUTES.get(name, {}).items():
         own = attrgetter(function)(sys.modules[name])
