@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/index_map.h"
 #include "taeda/ops/number_range.h"
 
@@ -10,7 +11,9 @@ namespace taeda::lowering {
 
 void full(SymIntList, const Scalar& fill_value, std::optional<DType>, std::optional<Layout>,
           std::optional<Device>, std::optional<bool>, const Tensor& out) {
-  check_fits(fill_value, out.dtype());
+  // The range of a symbol is a guard already, and a tensor without elements takes any number.
+  if (!fill_value.is_symbolic() && !is_known(SymOp::Eq, out.sym_numel(), 0))
+    check_fits(fill_value, out.dtype());
   filled(out, fill_value);
 }
 
