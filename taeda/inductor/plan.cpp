@@ -211,7 +211,7 @@ class SymbolBinder {
       if (found || number->kind == SymKind::Float || !is_only_unknown(symbol, number)) return;
       const Expr* rest = symbolic::substitute(pool_, number, {{symbol, pool_.integer(0)}});
       const symbolic::Affine form =
-          symbolic::affine_of(pool_, pool_.add(number, pool_.mul(pool_.integer(-1), rest)));
+          symbolic::affine_of(pool_, pool_.add(number, pool_.negate(rest)));
       if (form.form != symbol || form.scale <= 0 || form.offset != 0) return;
       found = {input, of, static_cast<int>(dim), form.scale, 0};
       found->rest = program_of(rest, program_.symbols);

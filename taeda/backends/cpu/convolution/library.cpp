@@ -40,13 +40,18 @@ bool has_gain(DType dtype, [[maybe_unused]] const Geometry& g) {
 #endif
 }
 
-bool is_gainful(DType dtype, const Geometry& g) {
-  if (onednn::request().is_refused || !has_gain(dtype, g)) return false;
+// Whether convolutions are asked of the library at all: on x86_64 unless it is refused, elsewhere
+// where it is named.
+bool is_wanted() {
 #if defined(__x86_64__)
-  return work_of(g) >= kLeastWork;
+  return !onednn::request().is_refused;
 #else
-  return onednn::request().path && work_of(g) >= kLeastWork;
+  return !onednn::request().is_refused && onednn::request().path;
 #endif
+}
+
+bool is_gainful(DType dtype, const Geometry& g) {
+  return is_wanted() && has_gain(dtype, g) && work_of(g) >= kLeastWork;
 }
 
 DataType data_type(DType dtype) {
@@ -293,12 +298,7 @@ bool are_per_channel(const PostOps& post_ops) {
 }  // namespace
 
 bool library_takes_channels_last(DType dtype) {
-#if defined(__x86_64__)
-  const bool is_wanted = !onednn::request().is_refused;
-#else
-  const bool is_wanted = !onednn::request().is_refused && onednn::request().path;
-#endif
-  return is_wanted && dtype == DType::Float && onednn::is_usable();
+  return is_wanted() && dtype == DType::Float && onednn::is_usable();
 }
 
 Done library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
