@@ -53,14 +53,22 @@ Node& clone_in(fx::Graph& graph, const Arg& of, const Node& node) {
 // Sizes, and numbers of the program that change from call to call.
 bool is_number(const Node& node) { return node.val().is_scalar(); }
 
+// The expression of a number; null for one that is the same in every call.
+const fx::Expr* expr_of(const SymInt& size) {
+  const fx::SymExprNode* number = size.is_symbolic() ? fx::SymExprNode::from(size.node()) : nullptr;
+  return number ? number->expr() : nullptr;
+}
+const fx::Expr* expr_of(const Value& val) {
+  if (val.is<SymInt>()) return expr_of(val.get<SymInt>());
+  if (!val.is<IntrusivePtr<SymNode>>()) return nullptr;
+  const fx::SymExprNode* number = fx::SymExprNode::from(val.get<IntrusivePtr<SymNode>>().get());
+  return number ? number->expr() : nullptr;
+}
+
 // Whether a number is an expression of several.
 bool is_compound(const Node& node) {
-  const Value val = node.val();
-  const SymNode* symbol = nullptr;
-  if (val.is<IntrusivePtr<SymNode>>()) symbol = val.get<IntrusivePtr<SymNode>>().get();
-  if (val.is<SymInt>() && val.get<SymInt>().is_symbolic()) symbol = val.get<SymInt>().node();
-  const fx::SymExprNode* number = symbol ? fx::SymExprNode::from(symbol) : nullptr;
-  return number && !number->expr()->is_symbol();
+  const fx::Expr* number = expr_of(node.val());
+  return number && !number->is_symbol();
 }
 
 bool is_view(const Node& node) {
@@ -297,9 +305,60 @@ class Partitioner {
         return is_random(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
       });
     }
+    save_untold_sizes();
     const NodeSet saved(saved_.begin(), saved_.end());
     for (const Node* node : reach(gradients_, saved))
       if (is_before(*node) && !is_input(*node) && needed_front_.count(node)) again_.insert(node);
+  }
+
+  // What the backward takes tells its sizes, though a tensor of s0*s1 elements tells neither s0 nor
+  // s1: such sizes are saved too.
+  void save_untold_sizes() {
+    std::vector<const Node*> taken = saved_;
+    taken.insert(taken.end(), placeholders_.begin() + static_cast<long>(num_inputs_),
+                 placeholders_.end());
+    std::unordered_set<const fx::Expr*> told;
+    std::vector<const fx::Expr*> asked;
+    const auto look = [&](const fx::Expr* number) {
+      if (!number) return;
+      if (number->is_symbol()) told.insert(number);
+      for (const fx::Expr* symbol : symbolic::symbols_of(number)) asked.push_back(symbol);
+    };
+    for (const Node* node : taken) {
+      if (!is_tensor(*node)) {
+        look(expr_of(node->val()));
+        continue;
+      }
+      const Tensor t = node->val().get<Tensor>();
+      for (const SymInt& size : t.sym_sizes()) look(expr_of(size));
+      for (const SymInt& stride : t.sym_strides())
+        if (const fx::Expr* number = expr_of(stride); number && !number->is_symbol()) look(number);
+    }
+    for (const fx::Expr* symbol : asked)
+      if (told.insert(symbol).second)
+        if (const Node* size = size_of(symbol)) saved_.push_back(size);
+  }
+  // A node of the forward that gives a size; null where no input has it.
+  const Node* size_of(const fx::Expr* symbol) {
+    for (const Node* node : order_)
+      if (is_before(*node) && is_number(*node) && expr_of(node->val()) == symbol) return node;
+    for (size_t i = 0; i < num_inputs_; ++i) {
+      if (!is_tensor(*placeholders_[i])) continue;
+      const Tensor t = placeholders_[i]->val().get<Tensor>();
+      const SymIntList sizes = t.sym_sizes();
+      for (size_t d = 0; d < sizes.size(); ++d)
+        if (expr_of(sizes[d]) == symbol) return &read_size(*placeholders_[i], d);
+    }
+    return nullptr;
+  }
+  const Node& read_size(Node& input, size_t dim) {
+    const auto first = std::find_if(order_.begin(), order_.end(),
+                                    [this](const Node* node) { return !is_input(*node); });
+    fx::InsertBefore here(*joint_.graph, *const_cast<Node*>(*first));
+    Node& made = joint_.graph->call(ops::sym_size_int, {Arg(input), Arg(int64_t(dim))});
+    made.set_val(Value(input.val().get<Tensor>().sym_sizes()[dim]));
+    order_.insert(first, &made);
+    return made;
   }
 
   // Of the values that are saved now, those that fit into the budget and cost most to compute again
