@@ -153,6 +153,15 @@ class UninitializedBuffer(UninitializedTensorMixin, _C.Tensor):
         buffer._is_buffer = True
         return buffer
 
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """A conversion of a buffer without a shape has none either."""
+        result = super().__torch_function__(func, types, args, kwargs)
+        is_attribute = func.__name__ in ("__get__", "__set__")
+        if is_attribute or type(result) is not _C.Tensor:
+            return result
+        return cls(False, result.device, result.dtype, args[0].persistent)
+
 
 def is_parameter(tensor):
     """Whether modules treat the tensor as a parameter."""

@@ -114,6 +114,9 @@ def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
     kinds = {(type(p), p.dtype, p.device) for p in params if p is not None}
     if differentiable or not {kind for kind, _, _ in kinds} <= {_C.Tensor, Parameter}:
         return False, False
+    # One given twice takes its steps one after the other.
+    if len(set(map(id, params))) < len(params):
+        return False, False
     devices = {device.type for _, _, device in kinds}
     fused = (
         use_fused

@@ -11,15 +11,15 @@ from taeda import _C
 def packed(param_groups, state):
     """The state dict of these groups and states, with a position in place of each parameter.
 
-    A parameter has the position of its first place over all groups.
+    A parameter has the position of its last place in the first group with it.
     """
     positions = {}
     groups = []
     start = 0
     for group in param_groups:
         params = group["params"]
-        for position, param in enumerate(params, start):
-            positions.setdefault(id(param), position)
+        own = {id(param): position for position, param in enumerate(params, start)}
+        positions = own | positions
         start += len(params)
         kept = {key: value for key, value in group.items() if key != "params"}
         groups.append({**kept, "params": [positions[id(param)] for param in params]})

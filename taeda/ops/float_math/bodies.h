@@ -79,7 +79,7 @@ struct Hypot {
   static V apply(V a, V b) {
     const V x = abs(a), y = abs(b), large = maximum(x, y), ratio = minimum(x, y) / large;
     const V length = where(large == V(0), large, large * sqrt(V(1) + ratio * ratio));
-    return where(isinf(a) | isinf(b), x + y, length);
+    return where(isinf(a), x, where(isinf(b), y, length));
   }
 };
 struct Logit {

@@ -24,8 +24,9 @@ Tensor frexp_backward(const Tensor& grad, const Tensor& exponent) {
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor angle = self * Scalar(kCirclePi);
-  const Tensor slope = (angle * angle.cos() - angle.sin()) / (angle * self);
-  return grad * slope.masked_fill(self.eq(Scalar(0)), Scalar(0)).conj();
+  const Tensor square = angle * self;  // zero for tiny numbers too
+  const Tensor slope = (angle * angle.cos() - angle.sin()) / square;
+  return grad * slope.masked_fill(square.eq(Scalar(0)), Scalar(0)).conj();
 }
 
 Tensor angle_backward(const Tensor& grad, const Tensor& self) {

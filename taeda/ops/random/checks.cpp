@@ -1,9 +1,12 @@
 // Bounds and dtypes of random operators.
 #include "taeda/ops/random/checks.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "taeda/base/log.h"
+#include "taeda/base/str.h"
 #include "taeda/ops/kernel_name.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/spec.h"
@@ -38,6 +41,20 @@ Bounds bounds_of(DType t) {
     case DType::Float: return {-3.40282347e38, 3.40282347e38, "float"};
     case DType::Double: return {-1.7976931348623157e308, 1.7976931348623157e308, "double"};
     default: return {-9223372036854775808.0, 9223372036854775807.0, "long"};
+  }
+}
+
+int digits_of(DType t) {
+  return t == DType::Double ? 53 : t == DType::Float ? 24 : t == DType::Half ? 11 : 8;
+}
+
+// An integer as a floating dtype holds it.
+double rounded(DType t, int64_t value) {
+  switch (t) {
+    case DType::Double: return static_cast<double>(value);
+    case DType::Half: return static_cast<float>(Half(static_cast<float>(value)));
+    case DType::BFloat16: return static_cast<float>(BFloat16(static_cast<float>(value)));
+    default: return static_cast<float>(value);
   }
 }
 
@@ -132,6 +149,29 @@ void check_range(DType dtype, int64_t from, int64_t to) {
               "from is out of bounds for ", b.name);
   TAEDA_CHECK(static_cast<double>(to - 1) >= b.low && static_cast<double>(to - 1) <= b.high,
               "to - 1 is out of bounds for ", b.name);
+  if (!is_floating(dtype)) return;
+  const int64_t last = last_integer(dtype);
+  const auto tell = [&](const char* end, int64_t value) {
+    if (value >= -last && value <= last) return;
+    const std::string power = str("2^", digits_of(dtype));
+    warn(str(end, " is out of bounds [-(", power, "), ", power, "]. Due to precision limitations ",
+             b.name, " can support discrete uniform distribution only within this range."));
+  };
+  tell("from", from);
+  tell("to - 1", to - 1);
+}
+
+void narrow_range(DType dtype, int64_t& from, int64_t& to) {
+  if (!is_floating(dtype)) return;
+  // Numbers of the dtype beside an integer of this size differ by so much.
+  const auto step = [&](int64_t value) {
+    const int bits =
+        std::bit_width(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+    return std::ldexp(1.0, bits - digits_of(dtype));
+  };
+  const double first = rounded(dtype, from + 1), last = rounded(dtype, to - 1);
+  if (static_cast<__int128>(first) < from) from = static_cast<int64_t>(first + step(from + 1));
+  if (static_cast<__int128>(last) >= to) to = static_cast<int64_t>(last - step(to - 1));
 }
 
 void check_start(int64_t from, int64_t last) {

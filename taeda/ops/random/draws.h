@@ -27,6 +27,7 @@ struct IntegerRange {
 
   static IntegerRange between(DType dtype, int64_t from, int64_t to) {
     check_range(dtype, from, to);
+    narrow_range(dtype, from, to);
     return {from, static_cast<uint64_t>(to) - static_cast<uint64_t>(from)};
   }
   // Up to the last one that the dtype holds, included, where no end is given.

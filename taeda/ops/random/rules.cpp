@@ -182,6 +182,13 @@ void check_randperm(const SymInt& n, DType dtype) {
   const int64_t last = n.expect_int() - 1;
   const bool fits = dtype > DType::Int32 || last <= kMax[static_cast<int>(dtype)];
   TAEDA_CHECK(fits, "value cannot be converted to type ", dtype_name(dtype), "_t without overflow");
+  // Of floating types only those whose numbers all differ; PyTorch takes bfloat16 as it is.
+  if (dtype == DType::Half)
+    TAEDA_CHECK(last <= 2048, "n cannot be greater than 2049 for Half type.");
+  if (dtype == DType::Float)
+    TAEDA_CHECK(last <= int64_t{1} << 24, "n cannot be greater than 2^24+1 for Float type.");
+  if (dtype == DType::Double)
+    TAEDA_CHECK(last <= int64_t{1} << 53, "n cannot be greater than 2^53+1 for Double type.");
 }
 
 }  // namespace
@@ -239,18 +246,28 @@ Tensor random(const Tensor& self, const Generator& generator) {
 
 // ---- by probability ----
 
+namespace {
+
+// In PyTorch's layout, so that a seed gives its numbers.
+Tensor drawn_like(const Tensor& self) {
+  return taeda::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                           MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return taeda::empty_like(self).bernoulli_(self, generator);
+  return drawn_like(self).bernoulli_(self, generator);
 }
 Tensor& bernoulli_out(const Tensor& self, const Generator& generator, Tensor& out) {
   resize_output(out, self.sym_sizes());
   return out.bernoulli_(self, generator);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return taeda::empty_like(self).bernoulli_(p, generator);
+  return drawn_like(self).bernoulli_(p, generator);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return taeda::empty_like(self).bernoulli_(p, generator);
+  return drawn_like(self).bernoulli_(p, generator);
 }
 
 OutSpec multinomial_spec(const Tensor& self, SymInt num_samples, bool replacement,

@@ -20,7 +20,7 @@ double erfcx(double x) {
     return inv_sqrtpi / x * (1 - r * (1 - 3 * r * (1 - 5 * r * (1 - 7 * r * (1 - 9 * r)))));
   }
   const double square = x * x;
-  if (std::isinf(square)) return square;
+  if (square > 710) return std::numeric_limits<double>::infinity();
   // What the square lost by rounding counts in the exponent.
   return std::exp(square) * std::exp(std::fma(x, x, -square)) * std::erfc(x);
 }

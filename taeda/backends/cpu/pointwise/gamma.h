@@ -15,6 +15,7 @@ TD_SLOW_FN double td_zeta_scalar(double s, double q) {
     if (td_floor(q) == q) return td_inf<double>();
     if (td_floor(s) != s) return td_nan<double>();
   }
+  if (q == td_inf<double>()) return 0.0;
   double sum = 0.0;
   for (; q < 10.0; q += 1.0) {
     double term = td_pow(q, -s);
