@@ -6,7 +6,6 @@
 
 #include "taeda/base/log.h"
 #include "taeda/inductor/plan_parts.h"
-#include "taeda/kernel/native/compile_queue.h"
 #include "taeda/kernel/print.h"
 
 namespace taeda::inductor {
@@ -19,7 +18,8 @@ constexpr std::chrono::milliseconds kPause{5};
 }  // namespace
 
 void CompiledGraph::Parts::submit(CompilingUnit unit) {
-  unit.object = kernel::CompileQueue::shared().submit(unit.source);
+  using Start = kernel::CompileQueue::Start;
+  unit.object = kernel::CompileQueue::shared().submit(unit.source, {}, Start::AfterFirstRuns);
   pending.push_back(std::move(unit));
 }
 
@@ -47,7 +47,9 @@ void CompiledGraph::start_native() {
   if (parts_->is_started) return;
   parts_->is_started = true;
   parts_->process = getpid();
-  for (CompilingUnit& unit : parts_->units()) parts_->submit(std::move(unit));
+  std::vector<CompilingUnit> units = parts_->units();
+  if (!units.empty()) parts_->first_run = kernel::CompileQueue::shared().expect_run();
+  for (CompilingUnit& unit : units) parts_->submit(std::move(unit));
   parts_->num_pending.store(static_cast<int>(parts_->pending.size()), std::memory_order_release);
 }
 
@@ -115,8 +117,21 @@ void CompiledGraph::Parts::adopt() {
   num_pending.store(static_cast<int>(pending.size()), std::memory_order_release);
 }
 
+// Of the first run that comes while kernels are compiled; it ends with the result.
+std::unique_ptr<kernel::CompileQueue::FirstRun> CompiledGraph::Parts::begin_first_run() {
+  const std::unique_lock lock(native_mutex, std::try_to_lock);
+  if (!lock || !first_run) return nullptr;
+  first_run->begin();
+  return std::move(first_run);
+}
+
 bool CompiledGraph::wait_native(int milliseconds) {
   using Clock = std::chrono::steady_clock;
+  if (parts_->num_pending.load(std::memory_order_acquire) > 0) {
+    const std::lock_guard lock(parts_->native_mutex);
+    parts_->first_run.reset();
+    kernel::CompileQueue::shared().hurry();
+  }
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
   while (parts_->num_pending.load(std::memory_order_acquire) > 0) {
     parts_->adopt();

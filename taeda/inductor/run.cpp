@@ -561,7 +561,11 @@ bool has_memory(const Value& given) {
 
 std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   Parts& plan = *parts_;
-  if (plan.num_pending.load(std::memory_order_acquire) > 0) plan.adopt();
+  std::unique_ptr<kernel::CompileQueue::FirstRun> first_run;
+  if (plan.num_pending.load(std::memory_order_acquire) > 0) {
+    plan.adopt();
+    first_run = plan.begin_first_run();
+  }
   const autograd::NoGrad no_grad;
   // Casts are part of the graph.
   const ExcludeKeys without_casts(Key::Autocast);
