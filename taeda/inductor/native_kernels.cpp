@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <unordered_set>
 
 #include "taeda/base/log.h"
 #include "taeda/inductor/plan_parts.h"
@@ -27,8 +28,10 @@ void CompiledGraph::Parts::submit(CompilingUnit unit) {
 std::vector<CompilingUnit> CompiledGraph::Parts::units() {
   std::map<std::string, std::pair<std::string, size_t>> known;  // by text: name and unit
   std::vector<CompilingUnit> made;
-  const auto add = [&](KernelStep& kernel) {
-    if (kernel.is_native()) return;
+  std::unordered_set<const KernelForm*> added;
+  const auto add = [&](KernelStep& step) {
+    KernelForm& kernel = step.form();
+    if (kernel.is_native() || !added.insert(&kernel).second) return;
     const size_t unit = known.size() / kKernelsPerSource;
     const auto [entry, is_new] = known.try_emplace(kernel.key(), str("kernel", known.size()), unit);
     const auto& [name, place] = entry->second;
@@ -64,7 +67,7 @@ void CompiledGraph::take_native(FindModule find) {
   const std::lock_guard lock(parts_->native_mutex);
   for (CompilingUnit& unit : parts_->units())
     if (const std::shared_ptr<kernel::NativeModule> module = find(unit.source))
-      for (auto& [step, name] : unit.kernels) step->set_native(module, name);
+      for (auto& [form, name] : unit.kernels) form->set_native(module, name);
 }
 
 // Futures of the parent never become ready in a forked child.
@@ -79,10 +82,10 @@ void CompiledGraph::Parts::submit_again_after_fork() {
 // One kernel that cannot be compiled does not keep its neighbours from being native.
 void CompiledGraph::Parts::split(CompilingUnit& unit) {
   std::map<std::string, CompilingUnit> single;
-  for (auto& [step, name] : unit.kernels) {
+  for (auto& [form, name] : unit.kernels) {
     CompilingUnit& one = single[name];
-    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + step->source(name);
-    one.kernels.emplace_back(step, name);
+    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + form->source(name);
+    one.kernels.emplace_back(form, name);
   }
   for (auto& [name, one] : single) submit(std::move(one));
 }
@@ -90,7 +93,7 @@ void CompiledGraph::Parts::split(CompilingUnit& unit) {
 void CompiledGraph::Parts::take(CompilingUnit& unit) {
   try {
     const auto module = kernel::NativeModule::load(unit.object.get());
-    for (auto& [step, name] : unit.kernels) step->set_native(module, name);
+    for (auto& [form, name] : unit.kernels) form->set_native(module, name);
   } catch (const Error& error) {
     const std::string& first = unit.kernels.front().second;
     const bool is_single = std::all_of(unit.kernels.begin(), unit.kernels.end(),

@@ -81,7 +81,7 @@ struct ShapePrograms {
 struct CompilingUnit {
   std::string source;
   std::shared_future<std::string> object;
-  std::vector<std::pair<KernelStep*, std::string>> kernels;  // with their names in it
+  std::vector<std::pair<KernelForm*, std::string>> kernels;  // with their names in it
 };
 
 // Memory of runs that is used again: see Note [States of runs] in run.cpp.

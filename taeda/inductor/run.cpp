@@ -460,7 +460,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
 }
 
 void Run::check_form(const KernelStep& kernel) const {
-  TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.is_native(),
+  TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.form().is_native(),
               "a kernel of this plan is not compiled, and the plan runs native kernels only",
               plan_.problem.empty() ? "" : ": ", plan_.problem);
 }
@@ -483,8 +483,8 @@ bool Run::run_both_forms(size_t index) {
   bool is_native = true;
   std::string text;
   step.for_each_kernel([&](const KernelStep& kernel) {
-    is_native &= kernel.is_native();
-    text += kernel.text();
+    is_native &= kernel.form().is_native();
+    text += kernel.form().text();
   });
   if (!is_native) return is_good;
   std::vector<int> written;
