@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <thread>
+#include <unordered_set>
 
 #include "taeda/base/log.h"
 #include "taeda/inductor/plan_parts.h"
-#include "taeda/kernel/native/compile_queue.h"
 #include "taeda/kernel/print.h"
 
 namespace taeda::inductor {
@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kPause{5};
 }  // namespace
 
 void CompiledGraph::Parts::submit(CompilingUnit unit) {
-  unit.object = kernel::CompileQueue::shared().submit(unit.source);
+  using Start = kernel::CompileQueue::Start;
+  unit.object = kernel::CompileQueue::shared().submit(unit.source, {}, Start::AfterFirstRuns);
   pending.push_back(std::move(unit));
 }
 
@@ -27,8 +28,10 @@ void CompiledGraph::Parts::submit(CompilingUnit unit) {
 std::vector<CompilingUnit> CompiledGraph::Parts::units() {
   std::map<std::string, std::pair<std::string, size_t>> known;  // by text: name and unit
   std::vector<CompilingUnit> made;
-  const auto add = [&](KernelStep& kernel) {
-    if (kernel.is_native()) return;
+  std::unordered_set<const KernelForm*> added;
+  const auto add = [&](KernelStep& step) {
+    KernelForm& kernel = step.form();
+    if (kernel.is_native() || !added.insert(&kernel).second) return;
     const size_t unit = known.size() / kKernelsPerSource;
     const auto [entry, is_new] = known.try_emplace(kernel.key(), str("kernel", known.size()), unit);
     const auto& [name, place] = entry->second;
@@ -47,7 +50,9 @@ void CompiledGraph::start_native() {
   if (parts_->is_started) return;
   parts_->is_started = true;
   parts_->process = getpid();
-  for (CompilingUnit& unit : parts_->units()) parts_->submit(std::move(unit));
+  std::vector<CompilingUnit> units = parts_->units();
+  if (!units.empty()) parts_->first_run = kernel::CompileQueue::shared().expect_run();
+  for (CompilingUnit& unit : units) parts_->submit(std::move(unit));
   parts_->num_pending.store(static_cast<int>(parts_->pending.size()), std::memory_order_release);
 }
 
@@ -62,7 +67,7 @@ void CompiledGraph::take_native(FindModule find) {
   const std::lock_guard lock(parts_->native_mutex);
   for (CompilingUnit& unit : parts_->units())
     if (const std::shared_ptr<kernel::NativeModule> module = find(unit.source))
-      for (auto& [step, name] : unit.kernels) step->set_native(module, name);
+      for (auto& [form, name] : unit.kernels) form->set_native(module, name);
 }
 
 // Futures of the parent never become ready in a forked child.
@@ -77,10 +82,10 @@ void CompiledGraph::Parts::submit_again_after_fork() {
 // One kernel that cannot be compiled does not keep its neighbours from being native.
 void CompiledGraph::Parts::split(CompilingUnit& unit) {
   std::map<std::string, CompilingUnit> single;
-  for (auto& [step, name] : unit.kernels) {
+  for (auto& [form, name] : unit.kernels) {
     CompilingUnit& one = single[name];
-    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + step->source(name);
-    one.kernels.emplace_back(step, name);
+    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + form->source(name);
+    one.kernels.emplace_back(form, name);
   }
   for (auto& [name, one] : single) submit(std::move(one));
 }
@@ -88,7 +93,7 @@ void CompiledGraph::Parts::split(CompilingUnit& unit) {
 void CompiledGraph::Parts::take(CompilingUnit& unit) {
   try {
     const auto module = kernel::NativeModule::load(unit.object.get());
-    for (auto& [step, name] : unit.kernels) step->set_native(module, name);
+    for (auto& [form, name] : unit.kernels) form->set_native(module, name);
   } catch (const Error& error) {
     const std::string& first = unit.kernels.front().second;
     const bool is_single = std::all_of(unit.kernels.begin(), unit.kernels.end(),
@@ -115,8 +120,21 @@ void CompiledGraph::Parts::adopt() {
   num_pending.store(static_cast<int>(pending.size()), std::memory_order_release);
 }
 
+// Of the first run that comes while kernels are compiled; it ends with the result.
+std::unique_ptr<kernel::CompileQueue::FirstRun> CompiledGraph::Parts::begin_first_run() {
+  const std::unique_lock lock(native_mutex, std::try_to_lock);
+  if (!lock || !first_run) return nullptr;
+  first_run->begin();
+  return std::move(first_run);
+}
+
 bool CompiledGraph::wait_native(int milliseconds) {
   using Clock = std::chrono::steady_clock;
+  if (parts_->num_pending.load(std::memory_order_acquire) > 0) {
+    const std::lock_guard lock(parts_->native_mutex);
+    parts_->first_run.reset();
+    kernel::CompileQueue::shared().hurry();
+  }
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
   while (parts_->num_pending.load(std::memory_order_acquire) > 0) {
     parts_->adopt();

@@ -98,9 +98,10 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   };
   std::vector<const Expr*> block_sizes = program->symbols;
   for (const Expr* symbol : block_symbols(*program->pool)) block_sizes.push_back(symbol);
+  KernelForms forms;
   const auto block_kernel = [&](const Group& group, GroupKernel whole) {
     return std::make_unique<KernelStep>(write_block_kernel(group, std::move(whole)), block_sizes,
-                                        add_memory);
+                                        forms, add_memory);
   };
   for (const Group& group : groups) {
     PlanStep& step = steps.emplace_back();
@@ -120,9 +121,9 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
     GroupKernel whole = write_kernel(*program, group, "kernel");
     if (has_product && options.has_post_ops)
       step.call->post_ops = find_post_ops(*program, group, whole);
-    step.kernel =
-        has_product ? block_kernel(group, std::move(whole))
-                    : std::make_unique<KernelStep>(std::move(whole), program->symbols, add_memory);
+    step.kernel = has_product ? block_kernel(group, std::move(whole))
+                              : std::make_unique<KernelStep>(std::move(whole), program->symbols,
+                                                             forms, add_memory);
   }
   seconds.emplace_back("write", watch.lap());
 }

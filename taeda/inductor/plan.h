@@ -40,6 +40,7 @@ struct ArenaSlot {
 // sizes that were traced.
 struct PlanReport {
   int kernels = 0, native = 0, calls = 0;
+  int distinct_kernels = 0;  // that are scheduled, where layers repeat
   int64_t arena_bytes = 0;
   int64_t output_bytes = 0;
   int64_t runs_by_eager = 0;  // where a kernel found an index out of range

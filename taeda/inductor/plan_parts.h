@@ -15,6 +15,7 @@
 #include "taeda/inductor/plan.h"
 #include "taeda/inductor/post_ops.h"
 #include "taeda/inductor/run_layout.h"
+#include "taeda/kernel/native/compile_queue.h"
 
 namespace taeda::inductor {
 
@@ -80,7 +81,7 @@ struct ShapePrograms {
 struct CompilingUnit {
   std::string source;
   std::shared_future<std::string> object;
-  std::vector<std::pair<KernelStep*, std::string>> kernels;  // with their names in it
+  std::vector<std::pair<KernelForm*, std::string>> kernels;  // with their names in it
 };
 
 // Memory of runs that is used again: see Note [States of runs] in run.cpp.
@@ -121,6 +122,8 @@ struct CompiledGraph::Parts {
   bool is_started = false;
   int64_t process = 0;  // that submitted them
   std::vector<CompilingUnit> pending;
+  // That is still to come: Note [Compiles wait for first results].
+  std::unique_ptr<kernel::CompileQueue::FirstRun> first_run;
   std::string problem;  // of the last kernel that could not be compiled
   std::atomic<int> num_pending{0};
 
@@ -143,6 +146,7 @@ struct CompiledGraph::Parts {
   std::vector<CompilingUnit> units();
   void submit(CompilingUnit unit);
   void adopt();
+  std::unique_ptr<kernel::CompileQueue::FirstRun> begin_first_run();
   void take(CompilingUnit& unit);
   void split(CompilingUnit& unit);
   void submit_again_after_fork();

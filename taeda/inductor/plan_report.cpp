@@ -156,6 +156,7 @@ PlanReport CompiledGraph::report() const {
   if (!layout) layout = plan.layout_of(traced_symbols(program));
 
   PlanReport report;
+  std::unordered_set<const KernelForm*> forms;
   std::vector<int64_t> bytes;
   for (size_t m = 0; m < program.memories.size(); ++m) {
     bytes.push_back(layout->numels[m] * static_cast<int64_t>(item_size(program.memories[m].dtype)));
@@ -199,8 +200,9 @@ PlanReport CompiledGraph::report() const {
     one.is_native = true;
     step.for_each_kernel([&](const KernelStep& kernel) {
       ++report.kernels;
-      report.native += kernel.is_native();
-      one.is_native &= kernel.is_native();
+      forms.insert(&kernel.form());
+      report.native += kernel.form().is_native();
+      one.is_native &= kernel.form().is_native();
       const std::vector<int>& written = kernel.written();
       for (const int memory : kernel.memories()) {
         if (in_cache.count(memory)) continue;
@@ -218,6 +220,7 @@ PlanReport CompiledGraph::report() const {
                             layout->arena.offsets[i], bytes[memory]});
   }
   report.arena_bytes = layout->arena.bytes;
+  report.distinct_kernels = static_cast<int>(forms.size());
   report.runs_by_eager = plan.eager_runs.load();
   report.seconds = plan.seconds;
   {
@@ -240,9 +243,9 @@ std::string CompiledGraph::text() const {
   std::string text;
   for (const PlanStep& step : parts_->steps) {
     for (const OperandStep& operand : step.operands)
-      text += "operand, filled where it is packed, by\n" + operand.kernel->text() + "\n";
+      text += "operand, filled where it is packed, by\n" + operand.kernel->form().text() + "\n";
     if (step.call) text += call_text(step);
-    if (step.kernel) text += step.kernel->text() + "\n";
+    if (step.kernel) text += step.kernel->form().text() + "\n";
   }
   return text;
 }
@@ -257,7 +260,7 @@ std::string CompiledGraph::source() const {
     for (const std::string& node : step.nodes) text += "// " + node + "\n";
     for (const std::string& line : step.lines) text += "// " + line + "\n";
     step.for_each_kernel(
-        [&](KernelStep& kernel) { text += kernel.source(str("kernel", number++)) + "\n"; });
+        [&](KernelStep& kernel) { text += kernel.form().source(str("kernel", number++)) + "\n"; });
   }
   return text;
 }

@@ -384,7 +384,6 @@ GroupKernel write_block_kernel(const Group& group, GroupKernel made) {
     for (kernel::Step& step : loop.steps)
       if (auto* store = std::get_if<kernel::Store>(&step)) store->at = at;
   }
-  kernel::verify(kernel);
   return made;
 }
 

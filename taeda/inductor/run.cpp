@@ -460,7 +460,7 @@ bool Run::run_product(size_t index, bool may_be_native) {
 }
 
 void Run::check_form(const KernelStep& kernel) const {
-  TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.is_native(),
+  TAEDA_CHECK(!plan_.needs_native.load(std::memory_order_relaxed) || kernel.form().is_native(),
               "a kernel of this plan is not compiled, and the plan runs native kernels only",
               plan_.problem.empty() ? "" : ": ", plan_.problem);
 }
@@ -483,8 +483,8 @@ bool Run::run_both_forms(size_t index) {
   bool is_native = true;
   std::string text;
   step.for_each_kernel([&](const KernelStep& kernel) {
-    is_native &= kernel.is_native();
-    text += kernel.text();
+    is_native &= kernel.form().is_native();
+    text += kernel.form().text();
   });
   if (!is_native) return is_good;
   std::vector<int> written;
@@ -561,7 +561,11 @@ bool has_memory(const Value& given) {
 
 std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   Parts& plan = *parts_;
-  if (plan.num_pending.load(std::memory_order_acquire) > 0) plan.adopt();
+  std::unique_ptr<kernel::CompileQueue::FirstRun> first_run;
+  if (plan.num_pending.load(std::memory_order_acquire) > 0) {
+    plan.adopt();
+    first_run = plan.begin_first_run();
+  }
   const autograd::NoGrad no_grad;
   // Casts are part of the graph.
   const ExcludeKeys without_casts(Key::Autocast);

@@ -49,7 +49,7 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
     // Kernels that finish blocks are launched by their product.
-    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->launch(symbols));
+    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->form().launch(symbols));
     auto& arguments = made->arguments.emplace_back();
     if (!step.call) continue;
     const std::vector<CallArgument>& given = step.call->call->arguments;

@@ -2,6 +2,7 @@
 #include "taeda/kernel/native/compile_queue.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -104,6 +105,81 @@ TEST(CompileQueue, WorkersAreNice) {
   const int mine = getpriority(PRIO_PROCESS, 0);
   EXPECT_TRUE(contains(error_of([&] { result.get(); }), str("\n", std::min(19, mine + 10), "\n")));
   EXPECT_EQ(getpriority(PRIO_PROCESS, 0), mine);
+}
+
+// What a compiler has written by the time that a job has ended which started behind it.
+bool has_started(CompileQueue& queue, const std::filesystem::path& file) {
+  queue.submit("a job that waits for nothing", kUncached).wait();
+  return std::filesystem::exists(file);
+}
+
+constexpr auto kLater = CompileQueue::Start::AfterFirstRuns;
+
+TEST(CompileQueue, JobsWaitForFirstRuns) {
+  const CopyingCompiler compiler("grep -q waits.for.nothing \"$now\" || : >\"$HERE/started\"");
+  const auto file = compiler.folder() / "started";
+  CompileQueue queue(1);
+  auto forward = queue.expect_run();
+  auto backward = queue.expect_run();
+  forward->begin();
+  const auto result = queue.submit("source", kUncached, kLater);
+  EXPECT_FALSE(has_started(queue, file));
+  // The backward is expected as long behind the forward as it was before it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  forward.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  backward->begin();
+  EXPECT_FALSE(has_started(queue, file));
+  backward.reset();
+  EXPECT_EQ(answer_of(result.get()), 7);
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(CompileQueue, ARunThatDoesNotComeIsNotWaitedForLong) {
+  const CopyingCompiler compiler;
+  CompileQueue queue(1);
+  const auto expected = queue.expect_run();
+  const auto result = queue.submit("source", kUncached, kLater);
+  EXPECT_EQ(answer_of(result.get()), 7);
+}
+
+TEST(CompileQueue, WhoWaitsNeedsNoFirstRun) {
+  const CopyingCompiler compiler;
+  CompileQueue queue(1);
+  const auto run = queue.expect_run();
+  run->begin();
+  const auto waited = queue.submit("source", kUncached, kLater);
+  queue.wait();
+  EXPECT_EQ(waited.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  // The same source again, by somebody who does not wait for runs.
+  const auto later = queue.submit("other source", kUncached, kLater);
+  EXPECT_EQ(answer_of(queue.submit("other source", kUncached).get()), 7);
+  EXPECT_EQ(answer_of(later.get()), 7);
+}
+
+TEST(CompileQueue, AForkedChildWaitsForNoRunOfItsParent) {
+  const CopyingCompiler compiler;
+  CompileQueue queue(1);
+  auto run = queue.expect_run();
+  run->begin();
+  EXPECT_EQ(in_child([&] {
+              const auto result = queue.submit("source", kUncached, kLater);
+              run.reset();
+              return str(answer_of(result.get()));
+            }),
+            "7");
+}
+
+// The policy of the process that runs the script.
+constexpr const char* kSaysPolicy = "sleep 0.1; cut -d' ' -f41 /proc/$$/stat; exit 1";
+
+TEST(CompileQueue, OnlyCompilersThatNobodyWaitsForAreIdle) {
+  const FakeCompiler compiler(kSaysPolicy);
+  CompileQueue queue(1);
+  const auto idle = queue.submit("source", kUncached, kLater);
+  EXPECT_TRUE(contains(error_of([&] { idle.get(); }), str(":\n", SCHED_IDLE, "\n")));
+  const auto usual = queue.submit("other source", kUncached);
+  EXPECT_TRUE(contains(error_of([&] { usual.get(); }), str(":\n", SCHED_OTHER, "\n")));
 }
 
 TEST(CompileQueue, ItsEndStopsEverything) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "taeda/base/error.h"
+#include "taeda/kernel/ir/identity.h"
 #include "taeda/kernel/ir/text.h"
 #include "tests/kernel/kernels.h"
 
@@ -97,6 +98,49 @@ std::string around(const std::string& lines) {
          "  buffer flags bool[n]\n  buffer row float32[m] local\n"
          "  value %0 = load x[i] : f32\n  value %1 = constant 1 : f32\n" +
          lines;
+}
+
+TEST(KernelIdentity, FollowsFromEverythingButTheName) {
+  Kernel kernel = parse_kernel(kSoftmax);
+  const std::string before = identity_of(kernel);
+  kernel.name = "other";
+  EXPECT_EQ(identity_of(kernel), before);
+  const auto differs_while = [&](auto& field, auto other) {
+    const auto kept = field;
+    field = other;
+    const bool differs = identity_of(kernel) != before;
+    field = kept;
+    return differs && identity_of(kernel) == before;
+  };
+  EXPECT_TRUE(differs_while(kernel.params[0], kernel.params[1]));
+  EXPECT_TRUE(differs_while(kernel.buffers[0].dtype, DType::Double));
+  EXPECT_TRUE(differs_while(kernel.buffers[0].numel, kernel.params[0]));
+  EXPECT_TRUE(differs_while(kernel.buffers[0].space, Space::Local));
+  EXPECT_TRUE(differs_while(kernel.buffers[0].alignment, 64));
+  EXPECT_TRUE(differs_while(kernel.buffers[0].alias_class, 1));
+  Loop& outer = std::get<Loop>(kernel.steps[0]);
+  EXPECT_TRUE(differs_while(outer.axes[0].extent, kernel.params[1]));
+  EXPECT_TRUE(differs_while(outer.axes[0].binding, Binding::Serial));
+  Loop& first = std::get<Loop>(outer.steps[0]);
+  EXPECT_TRUE(differs_while(first.axes[0].role, Role::Kept));
+  Reduce& reduce = std::get<Reduce>(first.steps[0]);
+  EXPECT_TRUE(differs_while(reduce.body, find_reduce_body("sum", Type::F32)));
+  EXPECT_TRUE(differs_while(reduce.values[0], NodeId(1)));
+  EXPECT_TRUE(differs_while(reduce.part, Part::Partial));
+  Store& store = std::get<Store>(std::get<Loop>(outer.steps.back()).steps[0]);
+  EXPECT_TRUE(differs_while(store.buffer, 1));
+  EXPECT_TRUE(differs_while(store.at, kernel.params[0]));
+  EXPECT_TRUE(differs_while(store.value, NodeId(0)));
+  EXPECT_TRUE(differs_while(store.mode, StoreMode::Add));
+  outer.steps.pop_back();
+  EXPECT_NE(identity_of(kernel), before);
+}
+
+TEST(KernelIdentity, HasTheValues) {
+  Kernel kernel = parse_kernel(kRowSum);
+  const std::string before = identity_of(kernel);
+  kernel.values.apply(Op::Exp, 0);
+  EXPECT_NE(identity_of(kernel), before);
 }
 
 TEST(Verifier, NamesTheRuleThatIsBroken) {

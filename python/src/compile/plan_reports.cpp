@@ -76,6 +76,7 @@ PyObject* plan_report(const inductor::CompiledGraph& plan) {
   return Dict()
       .set("kernels", int64_t{r.kernels})
       .set("native", int64_t{r.native})
+      .set("distinct_kernels", int64_t{r.distinct_kernels})
       .set("calls", int64_t{r.calls})
       .set("arena_bytes", r.arena_bytes)
       .set("output_bytes", r.output_bytes)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -219,6 +220,8 @@ ChildResult run_child(const ChildCommand& command) {
   Child child(pid, std::move(output));
   input.close();
   setpriority(PRIO_PGRP, static_cast<id_t>(pid), getpriority(PRIO_PROCESS, 0) + kChildNicer);
+  const sched_param no_priority{};
+  if (command.is_idle) sched_setscheduler(pid, SCHED_IDLE, &no_priority);  // a hint
   return child.watch(deadline, command.stop);
 }
 

@@ -15,6 +15,7 @@ struct ChildCommand {
   std::vector<std::pair<std::string, std::string>> variables;  // in place of those
   double seconds;                           // after which it and all its children are killed
   const std::atomic<bool>* stop = nullptr;  // the same where this becomes true
+  bool is_idle = false;                     // it runs on cores that nothing else wants
 };
 
 struct ChildResult {

@@ -27,6 +27,11 @@ namespace {
 constexpr int kThreadNicer = 5;
 constexpr long kMostWorkers = 1024;
 constexpr std::chrono::milliseconds kEndWait{50};
+// Until a run begins that is expected, and until one that began has ended.
+constexpr std::chrono::milliseconds kRunPause{500};
+constexpr std::chrono::seconds kLongestRun{10};
+
+using Clock = std::chrono::steady_clock;
 
 // What tells two compiles apart.
 std::string key_of(const std::string& source, const CompileOptions& options) {
@@ -51,7 +56,8 @@ class NoSignals {
 
 struct Job {
   std::string key;
-  std::packaged_task<std::string()> task;
+  std::packaged_task<std::string(bool is_patient)> task;
+  bool waits = false;  // for first runs
 };
 
 }  // namespace
@@ -64,20 +70,31 @@ struct CompileQueue::State {
   std::mutex mutex;
   std::condition_variable has_work, is_done;
   std::deque<Job> jobs;  // that nobody runs yet
+  std::vector<FirstRun*> first_runs;
   std::map<std::string, std::shared_future<std::string>> unfinished;
   int workers = 0, running = 0;
   std::atomic<bool> is_stopped{false};
 
-  void run_next(Lock& lock) {
-    Job job = std::move(jobs.front());
-    jobs.pop_front();
+  using JobPlace = std::deque<Job>::iterator;
+
+  void run(JobPlace place, Lock& lock) {
+    Job job = std::move(*place);
+    jobs.erase(place);
     ++running;
     lock.unlock();
-    job.task();
+    job.task(job.waits);
     lock.lock();
     --running;
     unfinished.erase(job.key);
     is_done.notify_all();
+  }
+  void run_next(Lock& lock) { run(jobs.begin(), lock); }
+
+  // When no first run is waited for any more.
+  Clock::time_point end_of_first_runs() const {
+    Clock::time_point end{};
+    for (const FirstRun* one : first_runs) end = std::max(end, one->until_);
+    return end;
   }
 
   void work() {
@@ -87,7 +104,14 @@ struct CompileQueue::State {
     for (;;) {
       has_work.wait(lock, [&] { return is_stopped || !jobs.empty(); });
       if (jobs.empty()) return;
-      run_next(lock);
+      const Clock::time_point start = end_of_first_runs();
+      const bool may_all_start = is_stopped || start <= Clock::now();
+      const auto next = std::find_if(jobs.begin(), jobs.end(),
+                                     [&](const Job& job) { return may_all_start || !job.waits; });
+      if (next != jobs.end())
+        run(next, lock);
+      else
+        has_work.wait_until(lock, start);
     }
   }
 
@@ -146,22 +170,28 @@ std::shared_ptr<CompileQueue::State> CompileQueue::state() {
 }
 
 std::shared_future<std::string> CompileQueue::submit(const std::string& source,
-                                                     const CompileOptions& options) {
+                                                     const CompileOptions& options, Start start) {
   TAEDA_INTERNAL_CHECK(!options.stop);
   const std::shared_ptr<State> state = this->state();
   std::string key = key_of(source, options);
   State::Lock lock(state->mutex);
-  if (const auto found = state->unfinished.find(key); found != state->unfinished.end())
+  const bool waits = start == Start::AfterFirstRuns;
+  if (const auto found = state->unfinished.find(key); found != state->unfinished.end()) {
+    for (Job& job : state->jobs)
+      if (job.key == key) job.waits &= waits;
+    state->has_work.notify_all();
     return found->second;
+  }
   auto environment = std::make_shared<const std::vector<std::string>>(process_environment());
-  auto compile = [source, options, environment, stop = &state->is_stopped] {
+  auto compile = [source, options, environment, stop = &state->is_stopped](bool is_patient) {
     TAEDA_CHECK(!*stop, "[compile_native] the source was not compiled: the queue of compiles ends");
     CompileOptions own = options;
     own.stop = stop;
     own.environment = environment;
+    own.is_patient = is_patient;
     return compile_native(source, own);
   };
-  state->jobs.push_back({key, std::packaged_task<std::string()>(std::move(compile))});
+  state->jobs.push_back({key, std::packaged_task<std::string(bool)>(std::move(compile)), waits});
   std::shared_future<std::string> result = state->jobs.back().task.get_future();
   state->unfinished.emplace(std::move(key), result);
   const size_t wanted = std::min(static_cast<size_t>(workers_), state->unfinished.size());
@@ -173,7 +203,42 @@ std::shared_future<std::string> CompileQueue::submit(const std::string& source,
   return result;
 }
 
+std::unique_ptr<CompileQueue::FirstRun> CompileQueue::expect_run() {
+  return std::make_unique<FirstRun>(state());
+}
+
+CompileQueue::FirstRun::FirstRun(std::shared_ptr<State> state)
+    : state_(std::move(state)), until_(Clock::now() + kRunPause) {
+  const State::Lock lock(state_->mutex);
+  state_->first_runs.push_back(this);
+}
+
+CompileQueue::FirstRun::~FirstRun() {
+  if (state_->process != getpid()) return;  // a thread that is not here may have locked it
+  const State::Lock lock(state_->mutex);
+  std::erase(state_->first_runs, this);
+  if (begun_)
+    for (FirstRun* one : state_->first_runs)
+      if (!one->begun_ && one->until_ > *begun_) one->until_ += Clock::now() - *begun_;
+  state_->has_work.notify_all();
+}
+
+void CompileQueue::FirstRun::begin() {
+  if (state_->process != getpid()) return;
+  const State::Lock lock(state_->mutex);
+  begun_ = Clock::now();
+  until_ = *begun_ + kLongestRun;
+}
+
+void CompileQueue::hurry() {
+  const std::shared_ptr<State> state = this->state();
+  const State::Lock lock(state->mutex);
+  for (Job& job : state->jobs) job.waits = false;
+  state->has_work.notify_all();
+}
+
 void CompileQueue::wait() {
+  hurry();
   const std::shared_ptr<State> state = this->state();
   State::Lock lock(state->mutex);
   state->is_done.wait(lock, [&] { return state->unfinished.empty(); });

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "taeda/base/export.h"
 #include "taeda/kernel/native/compiler.h"
 
 namespace taeda::kernel {
+
+// Note [Compiles wait for first results]
+// A program runs for the first time right after it was compiled, on all cores, and its caller waits
+// for the result. A compiler beside it takes a core from the team of threads, which then waits for
+// the thread that came late, in every loop; on 16 cores one compiler made first calls three times
+// as long. So runs are announced (expect_run), and jobs that nobody waits for start when those runs
+// have ended, on cores that are idle. A run that does not come, such as the backward of a loss that
+// nobody differentiates, is waited for half a second.
 
 // Workers start when there is work, are five steps nicer than the thread that starts them (their
 // compilers five more), and handle no signals. All methods may be called from any thread.
@@ -27,18 +37,44 @@ class TAEDA_API CompileQueue {
   // most 50 ms for that.
   ~CompileQueue();
 
+  enum class Start : uint8_t { Now, AfterFirstRuns };
   // The result of compile_native(source, options), or what it throws. While a source is compiled
   // with the same options, all callers get the same result. options.stop must be null.
   std::shared_future<std::string> submit(const std::string& source,
-                                         const CompileOptions& options = {});
+                                         const CompileOptions& options = {},
+                                         Start start = Start::Now);
 
   // Returns when everything that was submitted is ready.
   void wait();
+  // Somebody waits: what was submitted starts as soon as there is a worker.
+  void hurry();
+
+ private:
+  struct State;
+
+ public:
+  // A run that jobs wait for: Note [Compiles wait for first results]. It has ended when this goes.
+  class TAEDA_API FirstRun {
+   public:
+    explicit FirstRun(std::shared_ptr<State> state);
+    FirstRun(const FirstRun&) = delete;
+    ~FirstRun();
+    // The run starts; others that are expected come later by as long as it takes.
+    void begin();
+
+   private:
+    friend struct State;
+    using Time = std::chrono::steady_clock::time_point;
+
+    const std::shared_ptr<State> state_;
+    Time until_;                 // jobs wait no longer
+    std::optional<Time> begun_;  // where it runs
+  };
+  std::unique_ptr<FirstRun> expect_run();
 
   static int default_workers();
 
  private:
-  struct State;
   std::shared_ptr<State> state();
   void stop();
 

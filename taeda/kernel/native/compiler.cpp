@@ -22,6 +22,9 @@ namespace taeda::kernel {
 namespace {
 
 constexpr int kShownLines = 12;
+// A patient compiler that has not ended by then found no idle core, and starts again as others do:
+// on Linux only a privileged process may make a process that is idle an ordinary one.
+constexpr double kPatientSeconds = 5;
 
 // The flags under which printed code returns the bits of eager code.
 std::vector<std::string> flags_of(const CompileOptions& options) {
@@ -112,6 +115,15 @@ std::string read_object(const std::string& path) {
   return read_all(file.get(), bytes.data(), bytes.size()) == 0 ? bytes : "";
 }
 
+ChildResult run_patiently(const ChildCommand& command, bool is_patient) {
+  if (!is_patient || command.seconds <= kPatientSeconds) return run_child(command);
+  ChildCommand idle = command;
+  idle.is_idle = true;
+  idle.seconds = kPatientSeconds;
+  ChildResult result = run_child(idle);
+  return result.end == ChildResult::End::TimedOut ? run_child(command) : result;
+}
+
 std::string run_compiler(const Compiler& compiler, const std::vector<std::string>& flags,
                          const std::string& source, const CompileOptions& options) {
   const std::string kept = keep_source(source);
@@ -125,7 +137,7 @@ std::string run_compiler(const Compiler& compiler, const std::vector<std::string
   command.words.insert(command.words.end(), flags.begin(), flags.end());
   for (const std::string& word : {std::string("-o"), object, folder.write("kernel.cpp", source)})
     command.words.push_back(word);
-  check_result(command, run_child(command), kept);
+  check_result(command, run_patiently(command, options.is_patient), kept);
   std::string bytes = read_object(object);
   const std::string problem = object_problem(bytes);
   TAEDA_CHECK(problem.empty(), "[compile_native] ", compiler.path(),

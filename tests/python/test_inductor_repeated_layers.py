@@ -1,0 +1,57 @@
+"""Layers that repeat share their kernels; each step keeps memory of its own."""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+import taeda.nn.functional as F
+
+
+def layers(count):
+    def f(x, *weights):
+        for weight in weights[:count]:
+            x = F.layer_norm(x + F.gelu(x @ weight), [8])
+        return x
+
+    return f
+
+
+def compiled_layers(count, mode="symbolic", native="never", requires_grad=False):
+    x = t.randn(5, 8)
+    weights = [t.randn(8, 8, requires_grad=requires_grad) for _ in range(count)]
+    gm = make_fx(layers(count), tracing_mode=mode, pre_dispatch=True)(x, *weights)
+    return compile(gm, [x, *weights], native=native), [x, *weights]
+
+
+@pytest.mark.parametrize("mode", ["real", "symbolic"])
+def test_the_number_of_kernels_that_differ_does_not_grow(mode):
+    few, many = (compiled_layers(count, mode)[0].report()[0] for count in (4, 12))
+    assert many["kernels"] > few["kernels"]
+    assert many["distinct_kernels"] == few["distinct_kernels"] < few["kernels"]
+
+
+def test_backward_kernels_are_shared():
+    few, many = (compiled_layers(count, requires_grad=True)[0].report() for count in (4, 12))
+    for a, b in zip(few, many, strict=True):
+        assert b["kernels"] > a["kernels"] and a["distinct_kernels"] == b["distinct_kernels"]
+
+
+@pytest.mark.parametrize("native", ["never", "wait"])
+def test_steps_that_share_a_kernel_have_their_own_memory(native):
+    compiled, inputs = compiled_layers(5, native=native)
+    report = compiled.report()[0]
+    assert report["native"] == (report["kernels"] if native == "wait" else 0)
+    longer = [t.randn(9, 8), *inputs[1:]]
+    for given in (inputs, longer):
+        assert t.equal(compiled(*given), layers(5)(*given))
+
+
+def test_equal_loops_of_other_kinds_are_kernels_of_their_own():
+    def f(x, y):
+        return (x @ y).exp() @ y, (x @ y).double().exp() + 1, (y @ x).sum(0), (y @ x).amax(0)
+
+    inputs = [t.randn(6, 6), t.randn(6, 6)]
+    compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
+    for got, want in zip(compiled(*inputs), f(*inputs), strict=True):
+        assert t.equal(got, want)
