@@ -14,5 +14,9 @@ TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeRe
 TAEDA_API bool has_lowering(const dispatch::Operator& op);
 // Whether it is called though it has a decomposition, which is slower or has other bits.
 bool stays_whole(const dispatch::Operator& op);
+// Whether a call of the operator is what a plan wants, not for want of a lowering.
+bool is_library(const dispatch::Operator& op);
+// Computes an operator by others in place of it; false where it is not to be opened.
+bool open_operator(const dispatch::Operator& op, dispatch::Stack& stack);
 
 }  // namespace taeda::inductor
