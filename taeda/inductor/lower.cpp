@@ -352,6 +352,8 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
     for (const Value& v : *val.get<std::shared_ptr<Value::List>>()) add(v);
   else
     add(val);
+  // A program may ask for the call.
+  if (!node.meta_value(kFallbackKey).is_none()) return lower_as_call(node, op, outs);
   const auto found = lowering_table().find(&op);
   if (found != lowering_table().end()) return lower_by(found->second, node, outs);
   // A view of something else: its elements are found by strides.

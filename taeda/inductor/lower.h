@@ -10,6 +10,9 @@ namespace taeda::inductor {
 // so). Operators without a lowering become calls.
 TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes);
 
+// The key of the metadata of nodes whose operator is called, whatever the compiler knows of it.
+constexpr const char* kFallbackKey = "is_fallback";
+
 // Whether an operator's elements are known to the compiler.
 TAEDA_API bool has_lowering(const dispatch::Operator& op);
 // Whether it is called though it has a decomposition, which is slower or has other bits.

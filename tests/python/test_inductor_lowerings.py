@@ -435,3 +435,19 @@ def test_broadcast_results_lie_as_in_eager_whatever_sizes_are(make):
     for f in (lambda a, b: a * b, lambda a, b: b - a):
         compiled = captured(f, list(inputs), "symbolic")
         check(f, list(inputs), compiled)
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "real"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_the_gradient_of_a_running_product_of_odd_numbers(dim, mode):
+    inf, nan = float("inf"), float("nan")
+    rows = [[1.0, 0, 3, 4], [0, 0, 2, 3], [1, inf, 2, 3], [nan, 0, 1, 2], [inf, 0, 2, 3]]
+    x = t.tensor([*rows, [-inf, 2, 0, nan], [0.0, -0.0, 1, 2], [1e30, 1e30, 1e-30, 2]])
+    x.requires_grad_()
+    compiled = captured(lambda v: v.cumprod(dim), [x], mode)
+    check(lambda v: v.cumprod(dim), [x], compiled)
+    weights = t.randn(8, 4)
+    want, have = (
+        t.autograd.grad(f(x), x, weights)[0] for f in (lambda v: v.cumprod(dim), compiled)
+    )
+    assert same(want, have)
