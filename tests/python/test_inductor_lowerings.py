@@ -445,9 +445,10 @@ def test_the_gradient_of_a_running_product_of_odd_numbers(dim, mode):
     x = t.tensor([*rows, [-inf, 2, 0, nan], [0.0, -0.0, 1, 2], [1e30, 1e30, 1e-30, 2]])
     x.requires_grad_()
     compiled = captured(lambda v: v.cumprod(dim), [x], mode)
-    check(lambda v: v.cumprod(dim), [x], compiled)
     weights = t.randn(8, 4)
     want, have = (
-        t.autograd.grad(f(x), x, weights)[0] for f in (lambda v: v.cumprod(dim), compiled)
+        [f(x), *t.autograd.grad(f(x), x, weights)] for f in (lambda v: v.cumprod(dim), compiled)
     )
-    assert same(want, have)
+    # Which of its many forms a NaN has is the processor's choice.
+    for a, b in zip(want, have, strict=True):
+        t.testing.assert_close(b, a, rtol=0, atol=0, equal_nan=True)
