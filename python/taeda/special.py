@@ -26,3 +26,5 @@ from taeda._C import lgamma as gammaln  # noqa: F401
 from taeda._C import mvlgamma as multigammaln  # noqa: F401
 from taeda._C import sigmoid as expit  # noqa: F401
 from taeda._C._special import *  # noqa: F403
+
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -80,6 +80,14 @@ bool is_view(const Node& node) {
   return !schema.returns.empty() && !schema.returns[0].alias.empty();
 }
 
+// The tensor that a view looks at, through views of views; itself where it is none.
+const Node& base_of(const Node& node) {
+  const Node* base = &node;
+  // Parts of a split are items of its result.
+  while (is_view(*base) || base->target().builtin()) base = base->args().at(0).node();
+  return *base;
+}
+
 // Whether a value is computed again as easily as it is read: pointwise operators, views, copies,
 // constants and arithmetic on sizes.
 bool is_cheap(const Node& node) {
@@ -502,12 +510,7 @@ class Partitioner {
   }
 
   // Whether a tensor is an input that is written to, or a view of one.
-  bool shows_written(const Node& node) const {
-    const Node* base = &node;
-    // Parts of a split are items of its result.
-    while (is_view(*base) || base->target().builtin()) base = base->args().at(0).node();
-    return written_.count(base) != 0;
-  }
+  bool shows_written(const Node& node) const { return written_.count(&base_of(node)) != 0; }
   // An input, or a view of one, as it is before the program writes to it.
   static Arg copied(const Node& input, fx::Graph& graph,
                     const std::unordered_map<const Node*, Arg>& given) {
@@ -605,8 +608,8 @@ Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Gra
   TAEDA_CHECK(all && all->items.size() >= made.num_values,
               "the forward graph returns fewer values than the program has");
   const std::vector<Node*> inputs = made.forward->placeholders();
-  const auto input_of = [&](const Arg& arg) -> std::optional<size_t> {
-    const auto found = std::find(inputs.begin(), inputs.end(), arg.node());
+  const auto input_of = [&](const Node* node) -> std::optional<size_t> {
+    const auto found = std::find(inputs.begin(), inputs.end(), node);
     if (found == inputs.end()) return std::nullopt;
     return found - inputs.begin();
   };
@@ -617,11 +620,14 @@ Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Gra
                             all->items.begin() + static_cast<long>(made.num_values));
   const fx::InsertBefore before(*made.forward, output);
   const auto add = [&](const Arg& arg) -> Saved {
-    const auto input = input_of(arg);
+    const Node* node = arg.node();
+    const auto input = input_of(node);
     if (input && !is_written(*input)) return {Saved::Kind::Input, *input};
     returned.push_back(arg);
-    if (input && is_tensor(*arg.node())) {
-      returned.back() = Arg(clone_in(*made.forward, arg, *arg.node()));
+    // What shows an input that is written to keeps the values from before.
+    if (node && is_tensor(*node)) {
+      const auto base = input_of(&base_of(*node));
+      if (base && is_written(*base)) returned.back() = Arg(clone_in(*made.forward, arg, *node));
     }
     return {Saved::Kind::Own, returned.size() - 1};
   };

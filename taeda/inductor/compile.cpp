@@ -78,6 +78,7 @@ bool asks_data(const dispatch::Operator& op, const dispatch::Stack& stack) {
 }  // namespace
 
 bool decompose_for_lowering(dispatch::Operator& op, dispatch::Stack& stack) {
+  if (open_operator(op, stack)) return true;
   return !has_lowering(op) && !stays_whole(op) && !asks_data(op, stack) &&
          fx::decompose_to_core(op, stack);
 }

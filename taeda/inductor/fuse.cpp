@@ -72,7 +72,7 @@ class Fuser {
   void place(int index) {
     const Unit& unit = program_.units[index];
     const std::vector<int> from = sources(unit);
-    if (unit.kind != Unit::Kind::Call)
+    if (!is_alone(unit))
       for (int g : candidates(unit, from))
         if (join(index, g, from)) return;
     Group group;
@@ -106,6 +106,10 @@ class Fuser {
     return found;
   }
 
+  // The loops of updates are none of a group's axes.
+  static bool is_alone(const Unit& unit) {
+    return unit.kind == Unit::Kind::Call || unit.kind == Unit::Kind::Scatter;
+  }
   // A group with a scan has no other one, and no reductions.
   static bool can_scan_with(const Unit& unit, const Unit& first) {
     if (first.kind == Unit::Kind::Scan)
@@ -132,7 +136,7 @@ class Fuser {
     const Unit& unit = program_.units[index];
     Group& group = groups_[g];
     const Unit& first = program_.units[group.units[0].unit];
-    if (first.kind == Unit::Kind::Call || !can_scan_with(unit, first)) return false;
+    if (is_alone(first) || !can_scan_with(unit, first)) return false;
     if (!can_cut_with(unit, first)) return false;
     const bool is_cut = first.reduction && first.reduction->cut_length;
     if (group.units.size() >= kMaxUnits) return false;

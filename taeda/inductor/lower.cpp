@@ -121,6 +121,17 @@ class GraphLowering final : public Lowering {
     made.is_stored = is_stored;
     return made;
   }
+  void scatter(const Tensor& out, ValueFn value, kernel::Scatter updates) override {
+    program_->values[by_handle_.at(out.impl())].definition =
+        &scatter(out.dtype(), sizes(out), std::move(value), std::move(updates));
+  }
+  const Definition& scatter(DType dtype, Place sizes, ValueFn value,
+                            kernel::Scatter updates) override {
+    Definition& made = make(dtype, std::move(sizes), std::move(value));
+    made.is_stored = true;
+    made.scatter = std::move(updates);
+    return made;
+  }
   const Reduction& reduce(std::string body, Place sizes, uint64_t dims, ValuesFn values,
                           kernel::Part part) override {
     const int id = static_cast<int>(program_->reductions.size());
@@ -341,6 +352,8 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
     for (const Value& v : *val.get<std::shared_ptr<Value::List>>()) add(v);
   else
     add(val);
+  // A program may ask for the call.
+  if (!node.meta_value(kFallbackKey).is_none()) return lower_as_call(node, op, outs);
   const auto found = lowering_table().find(&op);
   if (found != lowering_table().end()) return lower_by(found->second, node, outs);
   // A view of something else: its elements are found by strides.
@@ -581,13 +594,37 @@ std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attri
 
 bool has_lowering(const Operator& op) { return lowering_table().count(&op) != 0; }
 
+namespace {
+
+std::unordered_set<const Operator*> listed(
+    void (*for_each)(FunctionRef<void(dispatch::Operator&)> visit)) {
+  std::unordered_set<const Operator*> made;
+  for_each([&](const Operator& one) { made.insert(&one); });
+  return made;
+}
+
+}  // namespace
+
 bool stays_whole(const Operator& op) {
-  static const std::unordered_set<const Operator*>* const whole = [] {
-    auto* made = new std::unordered_set<const Operator*>;
-    for_each_whole_operator([&](const Operator& one) { made->insert(&one); });
+  static const auto* const whole = new auto(listed(&for_each_whole_operator));
+  return whole->count(&op) != 0;
+}
+
+bool is_library(const Operator& op) {
+  static const auto* const libraries = new auto(listed(&for_each_library_operator));
+  return libraries->count(&op) != 0;
+}
+
+bool open_operator(const Operator& op, dispatch::Stack& stack) {
+  static const auto* const opened = [] {
+    auto* made = new std::unordered_map<const Operator*, OpenedOperator>;
+    for_each_opened_operator([&](const OpenedOperator& one) { made->emplace(&one.op(), one); });
     return made;
   }();
-  return whole->count(&op) != 0;
+  const auto found = opened->find(&op);
+  if (found == opened->end()) return false;
+  found->second(stack);
+  return true;
 }
 
 }  // namespace taeda::inductor

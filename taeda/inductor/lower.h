@@ -10,9 +10,16 @@ namespace taeda::inductor {
 // so). Operators without a lowering become calls.
 TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes);
 
+// The key of the metadata of nodes whose operator is called, whatever the compiler knows of it.
+constexpr const char* kFallbackKey = "is_fallback";
+
 // Whether an operator's elements are known to the compiler.
 TAEDA_API bool has_lowering(const dispatch::Operator& op);
 // Whether it is called though it has a decomposition, which is slower or has other bits.
 bool stays_whole(const dispatch::Operator& op);
+// Whether a call of the operator is what a plan wants, not for want of a lowering.
+bool is_library(const dispatch::Operator& op);
+// Computes an operator by others in place of it; false where it is not to be opened.
+bool open_operator(const dispatch::Operator& op, dispatch::Stack& stack);
 
 }  // namespace taeda::inductor

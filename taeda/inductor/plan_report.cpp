@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "taeda/base/str.h"
+#include "taeda/inductor/lower.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/units.h"
 
@@ -177,6 +178,8 @@ PlanReport CompiledGraph::report() const {
       ++report.calls;
       one.name = step.call->call->op->full_name();
       report.called.push_back(one.name);
+      (is_library(*step.call->call->op) ? report.library_calls : report.fallbacks)
+          .push_back(one.name);
       if (step.call->weights) one.packed_bytes = step.call->weights->bytes();
       for (const PlannedPostOp& planned : step.call->post_ops)
         one.post_ops.push_back(cpu::kPostOpNames[static_cast<size_t>(planned.op.kind)]);

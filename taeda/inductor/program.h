@@ -90,10 +90,10 @@ struct Read {
   Place place;    // in the unit's own dimensions
 };
 
-// A loop nest that is not taken apart: the elements of a definition, a reduction, a scan together
-// with the definition that reads it, or a call.
+// A loop nest that is not taken apart: the elements of a definition, those of one with updates, a
+// reduction, a scan together with the definition that reads it, or a call.
 struct Unit {
-  enum class Kind : uint8_t { Pointwise, Reduction, Scan, Call };
+  enum class Kind : uint8_t { Pointwise, Scatter, Reduction, Scan, Call };
   Kind kind;
   const Definition* definition = nullptr;
   const Reduction* reduction = nullptr;

@@ -178,6 +178,10 @@ class UnitFinder {
     ReadCollector collector(program_, unit.reads, &unit.streams);
     collector.compute(definition, own_place(program_, definition.sizes));
     store(collector.unchecked());
+    if (definition.scatter) {
+      unit.kind = Unit::Kind::Scatter;
+      collect_updates(*definition.scatter, unit);
+    }
     const bool is_kept =
         (is_root && value->is_kept) || definition.is_stored || stored_.count(definition.id) != 0;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
@@ -215,6 +219,13 @@ class UnitFinder {
     ReadCollector collector(program_, unit.reads, &unit.streams);
     const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
     reduction.values(collector, own_place(program_, reduction.sizes));
+    store(collector.unchecked());
+  }
+
+  void collect_updates(const kernel::Scatter& scatter, Unit& unit) {
+    ReadCollector collector(program_, unit.reads, &unit.streams);
+    const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
+    scatter.update(collector, own_place(program_, scatter.sizes));
     store(collector.unchecked());
   }
 

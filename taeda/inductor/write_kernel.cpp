@@ -5,6 +5,7 @@
 #include <map>
 
 #include "taeda/base/str.h"
+#include "taeda/inductor/domain.h"
 #include "taeda/inductor/emit.h"
 #include "taeda/inductor/merge_quotients.h"
 #include "taeda/inductor/units.h"
@@ -50,6 +51,11 @@ class KernelWriter final : public InliningEmitter {
 
   GroupKernel write() {
     add_params();
+    if (program_.units[group_.units[0].unit].kind == Unit::Kind::Scatter) {
+      write_scatter(group_.units[0]);
+      kernel::verify(made_.kernel);
+      return std::move(made_);
+    }
     Loop outer{axes_of(false, Role::Kept), {}};
     int last = 0;
     for (const GroupUnit& member : group_.units) last = std::max(last, member.pass);
@@ -94,9 +100,10 @@ class KernelWriter final : public InliningEmitter {
     made_.kernel.params.assign(program_.symbols.begin(), program_.symbols.end());
   }
 
-  std::vector<Axis> axes_of(bool is_row, Role role) {
+  std::vector<Axis> axes_of(bool is_row, Role role) { return axes_of(group_.axes, is_row, role); }
+  std::vector<Axis> axes_of(const std::vector<DomainAxis>& all, bool is_row, Role role) {
     std::vector<Axis> axes;
-    for (const DomainAxis& axis : group_.axes)
+    for (const DomainAxis& axis : all)
       if (axis.is_row == is_row) axes.push_back({axis.var, extent_of_axis(axis), role});
     // A loop has an axis.
     if (axes.empty()) {
@@ -183,6 +190,24 @@ class KernelWriter final : public InliningEmitter {
     for (const GroupUnit& member : group_.units)
       write_store(*program_.units[member.unit].definition, member.at, along.steps);
     steps.push_back(std::move(along));
+  }
+
+  // A loop over the elements, then one over the updates.
+  void write_scatter(const GroupUnit& member) {
+    const Definition& definition = *program_.units[member.unit].definition;
+    Loop elements{axes_of(false, Role::Kept), {}};
+    write_store(definition, member.at, elements.steps);
+    made_.kernel.steps.push_back(std::move(elements));
+    made_.kernel.steps.emplace_back(kernel::Barrier{});
+    int next = static_cast<int>(group_.axes.size());
+    const Fit fitted = first_fit(pool(), definition.scatter->sizes, 0, next);
+    Loop updates{axes_of(fitted.axes, false, Role::Kept), {}};
+    const kernel::BuilderScope scope(graph(), kernel::compute_type(definition.dtype));
+    const kernel::Scatter::Update update = definition.scatter->update(*this, fitted.at);
+    const Geometry& g = program_.geometry[definition.id];
+    updates.steps.push_back(kernel::Store{buffer_of(g.memory), element_index(pool(), g, update.at),
+                                          update.value.id, -1, kernel::StoreMode::Add});
+    made_.kernel.steps.push_back(std::move(updates));
   }
 
   void add_states(const Reduction& reduction, const std::vector<kernel::Type>& types) {

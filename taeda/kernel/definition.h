@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "taeda/core/scalar.h"
@@ -59,6 +60,17 @@ class TAEDA_API Emitter {
   Sym index(const Expr* at, Type type = Type::I64) { return Sym::from_id(graph().index(at, type)); }
 };
 
+// What is added to the elements of a definition behind their own value, one update after the other
+// in the order of places, whatever the threads.
+struct Scatter {
+  struct Update {
+    Place at;  // of the definition
+    Sym value;
+  };
+  Place sizes;  // of the updates
+  std::function<Update(Emitter&, const Place&)> update;
+};
+
 struct Definition {
   int id;
   DType dtype;
@@ -66,6 +78,7 @@ struct Definition {
   // Writes the value at a place, in any compute type; empty for what lies in memory from the start.
   std::function<Sym(Emitter&, const Place&)> value;
   bool is_stored = false;  // dear, and read for many elements: computed once, into memory
+  std::optional<Scatter> scatter = {};  // such a definition is stored
 };
 
 // Rows of elements combined by a body of reduce_bodies.h.

@@ -314,12 +314,21 @@ std::string CpuValues::store_lanes(const Defined& values, const Store& store, in
   const std::string value = spelled(values, store.value, place.lanes, copy);
   const std::string count = place.count();
   const Expr* stride = vector_stride(values, store.at);
-  if (store.mask < 0 && store.mode == StoreMode::Write && stride && stride->is_constant(1)) {
-    const std::string what = str("(b", store.buffer, ", ", copy_index(values, store.at, copy), ", ",
-                                 value, ", ", count, ");\n");
+  const bool is_sum = store.mode == StoreMode::Add || store.mode == StoreMode::AtomicAdd;
+  if (store.mask < 0 && (is_sum || store.mode == StoreMode::Write) && stride &&
+      stride->is_constant(1)) {
+    // Lanes beside each other do not meet, so that all are combined at once.
+    const std::string stored = stored_name(kernel_.buffers[store.buffer].dtype);
+    const std::string at = copy_index(values, store.at, copy);
+    const bool is_two_wide = is_two(type, place.lanes);
+    const std::string old = str(is_two_wide ? "td_read_two<" : "td_read_lanes<", stored, ", ",
+                                value_type(type, is_two_wide ? Lanes::Wide64 : place.lanes), ">(b",
+                                store.buffer, ", ", at, ", ", count, ")");
+    const std::string made =
+        store.mode == StoreMode::Write ? value : combined(store.mode, old, value);
+    const std::string what = str("(b", store.buffer, ", ", at, ", ", made, ", ", count, ");\n");
     if (type == Type::Mask) return "td_write_mask_lanes" + what;
-    return str(is_two(type, place.lanes) ? "td_write_two<" : "td_write_lanes<",
-               stored_name(kernel_.buffers[store.buffer].dtype), ">", what);
+    return str(is_two_wide ? "td_write_two<" : "td_write_lanes<", stored, ">", what);
   }
   const std::string guard =
       store.mask >= 0 ? str("if ((", spelled(values, store.mask, place.lanes, copy), ")[lane]) ")

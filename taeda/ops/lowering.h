@@ -14,6 +14,7 @@
 
 #include "taeda/base/function_ref.h"
 #include "taeda/core/tensor.h"
+#include "taeda/dispatch/boxing.h"
 #include "taeda/dispatch/operator.h"
 #include "taeda/kernel/definition.h"
 
@@ -24,6 +25,7 @@ using kernel::Definition;
 using kernel::Emitter;
 using kernel::Place;
 using kernel::Reduction;
+using kernel::Scatter;
 using kernel::Sym;
 using kernel::SymMask;
 using kernel::Type;
@@ -56,6 +58,10 @@ class TAEDA_API Lowering {
   // A value between operators; `is_stored` where it is dear, and many elements read each of it.
   virtual const kernel::Definition& define(DType dtype, Place sizes, ValueFn value,
                                            bool is_stored = false) = 0;
+  // The elements of a result, or of a value between operators, to which updates are added.
+  virtual void scatter(const Tensor& out, ValueFn value, kernel::Scatter updates) = 0;
+  virtual const kernel::Definition& scatter(DType dtype, Place sizes, ValueFn value,
+                                            kernel::Scatter updates) = 0;
   virtual const kernel::Reduction& reduce(std::string body, Place sizes, uint64_t dims,
                                           ValuesFn values,
                                           kernel::Part part = kernel::Part::Whole) = 0;
@@ -86,5 +92,29 @@ class TAEDA_API Lowering {
 void for_each_lowering(FunctionRef<void(dispatch::Operator&, void*)> visit);
 // Generated: every operator that the compiler calls whole though it has a decomposition.
 void for_each_whole_operator(FunctionRef<void(dispatch::Operator&)> visit);
+
+// Generated: every operator whose kernel a plan calls because none that it could write is better.
+void for_each_library_operator(FunctionRef<void(dispatch::Operator&)> visit);
+
+// An operator of the core set with the function of others that computes it.
+class OpenedOperator {
+ public:
+  template <class R, class... A>
+  OpenedOperator(dispatch::TypedOperator<R(A...)>& op, R (*fn)(A...))
+      : op_(op),
+        fn_(reinterpret_cast<void*>(fn)),
+        call_(&dispatch::CallBoxedFor<R(A...)>::call_function) {}
+
+  const dispatch::Operator& op() const { return op_; }
+  // Takes the operator's arguments from the stack and leaves its results there.
+  void operator()(dispatch::Stack& stack) const { call_(op_, KeySet(), stack, fn_); }
+
+ private:
+  const dispatch::Operator& op_;
+  void* fn_;
+  dispatch::BoxedFn call_;
+};
+// Generated: every operator that the compiler takes as others.
+void for_each_opened_operator(FunctionRef<void(const OpenedOperator&)> visit);
 
 }  // namespace taeda

@@ -88,8 +88,8 @@ void PointwiseSpec::infer_dtypes(Span<const Tensor*> inputs) {
 namespace {
 
 // Whether the inputs differ in layout, so that the result cannot take over the strides of one of
-// them. Inputs without dimensions fit any layout. Symbolic sizes are not compared, which would add
-// guards.
+// them. Inputs without dimensions fit any layout. Contiguous ones that are broadcast give a
+// contiguous result; this is not worked out for symbolic sizes.
 bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
   const Tensor* full = nullptr;
   bool is_symbolic = false, is_broadcast = false, is_contiguous = true, differs = false;
@@ -101,7 +101,7 @@ bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
     is_contiguous &= t->is_contiguous();
     differs |= t != full && !is_contiguous && t->sym_strides() != full->sym_strides();
   }
-  if (is_broadcast) return !is_symbolic;
+  if (is_broadcast) return !is_symbolic || !is_contiguous;
   if (!full || is_contiguous) return false;
   return differs || !full->impl()->is_non_overlapping_and_dense();
 }
@@ -138,8 +138,7 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
     strides = strides_in_order(inputs, sizes);
     return;
   }
-  // Keeps the one layout; of broadcast inputs with symbolic sizes, that of the first with all of
-  // the shape.
+  // Keeps the one layout.
   for (const Tensor* t : inputs) {
     if (t->sym_sizes() != SymIntList(sizes)) continue;
     if (t->is_contiguous()) break;

@@ -7,6 +7,7 @@ from taeda._functorch.aot_autograd import (
     aot_compile_joint_with_descriptors,
     aot_export_joint_with_descriptors,
 )
+from taeda._functorch.partitioners import default_partition
 from taeda.fx.aot import aot_function, aot_module_simplified, make_boxed_func, nop
 from taeda.fx.aot.descriptors import BufferAOTInput, ParamAOTInput, PlainAOTInput
 
@@ -235,3 +236,34 @@ def test_gradients_of_what_was_there_before_a_write(function, backend):
 
     for found, wanted in zip(run(t.compile(function, backend=backend)), run(function), strict=True):
         t.testing.assert_close(found, wanted)
+
+
+def test_a_saved_view_of_an_input_that_is_written_keeps_the_old_values():
+    """The cut of the program's own saves the view, and the gradient computes the rest again."""
+
+    def f(x, w):
+        result = w * x.t().exp()
+        x.mul_(2)
+        return result
+
+    def saves_the_view(joint, inputs, **settings):
+        forward, backward = default_partition(joint, inputs, **settings)
+        (view,) = forward.graph.find_nodes(op="call_function", target=t.ops.aten.t.default)
+        (power,) = forward.graph.find_nodes(op="call_function", target=t.ops.aten.exp.default)
+        output = forward.graph.output_node()
+        output.args = (tuple(view if leaf is power else leaf for leaf in output.args[0]),)
+        forward.recompile()
+        (given,) = [n for n in backward.graph.find_nodes(op="placeholder") if n.name == power.name]
+        with backward.graph.inserting_after(given):
+            again = backward.graph.call_function(t.ops.aten.exp.default, (given,))
+        again.meta["val"] = given.meta["val"]
+        given.replace_all_uses_with(again, delete_user_cb=lambda user: user is not again)
+        backward.recompile()
+        return forward, backward
+
+    x, w = t.randn(3, 4), t.randn(4, 3, requires_grad=True)
+    written = x.clone()
+    result = aot_function(f, fw_compiler=nop, partition_fn=saves_the_view)(written, w)
+    (gradient,) = t.autograd.grad(result.sum(), w)
+    assert t.equal(written, x * 2)
+    assert t.equal(gradient, x.t().exp())

@@ -244,3 +244,7 @@ def test_polynomials_are_pytorchs(name, torch):
         return getattr(lib.special, name)(x[:, None], lib.tensor(degrees)).flatten()
 
     near(results(t), results(torch), 1e-9, 1e-9)
+
+
+def test_the_names_of_the_module_are_pytorchs(torch):
+    assert sorted(t.special.__all__) == sorted(torch.special.__all__)

@@ -241,12 +241,15 @@ def generate(records, root):
         "taeda/ops/symbolic_table.cpp", ["taeda/ops/symbolic.h"], cpp_dense.symbolic_table(records)
     )
     lowered = [f for f, rows in families.items() if any(map(cpp_lowering.has_lowering, rows))]
-    whole = [f for f, rows in families.items() if any(map(cpp_lowering.is_whole, rows))]
+    called = [f for f, rows in families.items() if any(map(cpp_lowering.is_listed, rows))]
+    opened = [f for f, rows in families.items() if any(map(cpp_lowering.is_opened, rows))]
     w.cpp(
         "taeda/ops/lowering_table.cpp",
         sorted(
             [f"taeda/ops/{f}/lowerings.h" for f in lowered]
-            + [f"taeda/ops/{f}/operators.h" for f in {*lowered, *whole}]
+            + [f"taeda/ops/{f}/operators.h" for f in {*lowered, *called, *opened}]
+            + [f"taeda/ops/{f}/declarations.h" for f in opened]
+            + ["taeda/ops/lowering.h"]
         ),
         cpp_lowering.table(records),
     )

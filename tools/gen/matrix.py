@@ -27,6 +27,9 @@ COLUMNS = (
 WORDS = ("core", "formula", "explicit", "composite", *cpp_lowering.CELLS)
 
 
+FALLBACK = "fallback: "  # and the reason
+
+
 def gradient(r):
     if "refuses_grad" in r.data:
         return "refused, as in PyTorch"
@@ -101,6 +104,9 @@ def markdown(records):
                 row.append("yes")
             elif v in WORDS:
                 row.append(v)
+            elif v.startswith(FALLBACK):
+                reason = v.removeprefix(FALLBACK)
+                row.append(f"fallback {notes.setdefault(reason, f'n{len(notes) + 1}')}")
             else:
                 row.append(notes.setdefault(v or "HOLE", f"n{len(notes) + 1}") if v else "HOLE")
         lines.append(f"| {r.key} | {r.family} | {r.kind} | " + " | ".join(row) + " |")

@@ -24,9 +24,10 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   written_if argument = C++ condition: a list of such an operator that is written only where it holds
   lowered    true: backends/lowered writes it in the kernel IR, for devices that compile kernels;
              pointwise records are without saying so
-  lowering   view, function, reduction or scan: lowering.cpp of the family says what its elements
-             are, for the compiler; pointwise records have their bodies. called: the compiler calls
-             it whole, since the parts of its decomposition are slower or have other bits
+  lowering   view, function, reduction, scan or scatter: lowering.cpp of the family says what its
+             elements are, for the compiler; pointwise records have their bodies. called: the
+             compiler calls it whole, since the parts of its decomposition are slower or have other
+             bits. parts: a core operator that the compiler takes as what its own function calls
   variants   of function, method, inplace, out; none for an overload that only graphs name
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
@@ -90,6 +91,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   seen_whole   composite that modes and classes see itself, before it comes apart
   no_decomposition   why an operator outside the core set is no function of others
+  library    why a plan that calls the operator's kernel has nothing better to write
+  no_lowering   why the compiler calls the operator though it has a decomposition
   samples    sample calls, see ops/samples.h; a pointwise record without them gets two derived ones;
              or no_samples = "why none makes sense"
   golden     the values of a record that PyTorch lacks, a PyTorch expression over the arguments; or
@@ -150,6 +153,8 @@ FIELDS = {
     "counted",
     "lifts_constant",
     "comes_apart",
+    "library",
+    "no_lowering",
     "unseen",
     "gives_itself",
     "takes_numbers",

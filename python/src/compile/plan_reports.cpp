@@ -83,6 +83,8 @@ PyObject* plan_report(const inductor::CompiledGraph& plan) {
       .set("runs_by_eager", r.runs_by_eager)
       .set("problem", r.problem)
       .set_object("called", texts(r.called))
+      .set_object("library_calls", texts(r.library_calls))
+      .set_object("fallbacks", texts(r.fallbacks))
       .set_object("steps", list_of(r.steps, step_report))
       .set_object("arena", list_of(r.arena, slot_report))
       .set_object("seconds", Ref(stages.release()))

@@ -9,6 +9,7 @@ when it is there, and no bit changes.
 """
 
 import itertools
+import sys
 import weakref
 from operator import attrgetter
 
@@ -108,13 +109,21 @@ def _one_after_the_other(*passes):
     return run_all if passes else None
 
 
+def _own_lowerings():
+    """The pass of a program's own lowerings, if it has any; without their module it has none."""
+    module = sys.modules.get("taeda._inductor.lowering")
+    return module.passes() if module else []
+
+
 def _passes():
     return {
         "on_joint": _one_after_the_other(
             config.joint_custom_pre_pass, config.joint_custom_post_pass
         ),
         "on_graph": _one_after_the_other(
-            config.post_grad_custom_pre_pass, config.post_grad_custom_post_pass
+            config.post_grad_custom_pre_pass,
+            config.post_grad_custom_post_pass,
+            *_own_lowerings(),
         ),
     }
 

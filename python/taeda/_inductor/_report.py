@@ -1,15 +1,6 @@
 """Reports of plans: dicts for programs, pictures in letters for people."""
 
 
-def _counts_operations(name):
-    """Whether an operator is a library's product: those whose operations are counted."""
-    from taeda import ops
-    from taeda.utils.flop_counter import flop_registry
-
-    base = name.removeprefix("aten::").split(".")[0]
-    return getattr(ops.aten, base, None) in flop_registry
-
-
 def complete(plan):
     """The plans' own reports, with what follows from them."""
     reports = plan.report()
@@ -17,9 +8,6 @@ def complete(plan):
         steps = report["steps"]
         report["bytes_moved"] = sum(s["bytes_read"] + s["bytes_written"] for s in steps)
         report["bytes_saved"] = sum(s["bytes_saved"] for s in steps)
-        called = report["called"]
-        report["fallbacks"] = [name for name in called if not _counts_operations(name)]
-        report["library_calls"] = [name for name in called if _counts_operations(name)]
     if reports:
         reports[0]["seconds"] = {"trace": plan.trace_seconds()} | reports[0]["seconds"]
     return reports

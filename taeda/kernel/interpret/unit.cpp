@@ -312,6 +312,20 @@ void Unit::store_one(Walk& walk, const StorePlan& plan, const TileRange& range) 
   }
 }
 
+// Elements beside each other do not meet: some at a time.
+void Unit::combine_dense(const StorePlan& plan, const int64_t* at, const char* tile, size_t size,
+                         int64_t n, char* memory) {
+  constexpr int64_t kSome = 64;
+  alignas(64) char old[kSome * 16], combined[kSome * 16];
+  for (int64_t k = 0; k < n; k += kSome) {
+    const int64_t some = std::min(kSome, n - k);
+    plan.access.storage->gather(memory, at + k, some, old);
+    char* operands[] = {combined, old, const_cast<char*>(tile + k * size)};
+    plan.combine(operands, some, nullptr);
+    plan.access.storage->scatter(combined, at + k, some, memory);
+  }
+}
+
 void Unit::store_each(Walk& walk, const StorePlan& plan, const TileRange& range) const {
   const int64_t* at = index_tile(walk, plan.access, range);
   const size_t size = values_[plan.value].size;
@@ -319,6 +333,10 @@ void Unit::store_each(Walk& walk, const StorePlan& plan, const TileRange& range)
   for (int64_t l = 0; l < range.lines; ++l, at += range.n) {
     const char* tile = tiles(walk)[plan.value].at(l);
     const char* mask = plan.mask >= 0 ? tiles(walk)[plan.mask].at(l) : nullptr;
+    if (plan.combine && !mask && plan.access.is_even && plan.access.is_dense) {
+      combine_dense(plan, at, tile, size, range.n, memory);
+      continue;
+    }
     for (int64_t k = 0; k < range.n; ++k) {
       if (mask && !mask[k]) continue;
       const char* element = tile + k * size;

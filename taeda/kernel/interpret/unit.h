@@ -245,6 +245,8 @@ class Unit {
   void write_line(Walk& walk, const AccessPlan& access, const TileRange& range, int64_t* to) const;
   void store_one(Walk& walk, const StorePlan& plan, const TileRange& range) const;
   void store_each(Walk& walk, const StorePlan& plan, const TileRange& range) const;
+  static void combine_dense(const StorePlan& plan, const int64_t* at, const char* tile, size_t size,
+                            int64_t n, char* memory);
 
   std::vector<ValuePlan> values_;
   std::vector<int> launch_, position_;  // values of these paces

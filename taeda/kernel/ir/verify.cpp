@@ -319,8 +319,10 @@ class Verifier {
             role_name(axis->role), " axis ", axis->var->name, ", which does not move its index ",
             symbolic::text_of(store.at));
       const bool is_shared = axis->binding != Binding::Serial && axis->binding != Binding::Unroll;
-      check(!(is_indirect && is_shared && store.mode == StoreMode::Add) || is_local, kernel_.name,
-            " adds to ", buffer.name, " through a read index along axis ", axis->var->name,
+      // Iterations of an axis that moves the index itself have elements of their own.
+      const bool may_meet = is_indirect && is_shared && !is_moved;
+      check(!may_meet || store.mode != StoreMode::Add || is_local, kernel_.name, " adds to ",
+            buffer.name, " through a read index along axis ", axis->var->name,
             ", whose iterations run at once; make the sum atomic");
     }
     if (store.mask < 0 && !is_indirect && buffer.space != Space::Local)

@@ -1,6 +1,7 @@
 // The usual schedule of a kernel on the CPU.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "taeda/kernel/ir/rewrite.h"
@@ -336,6 +337,49 @@ void launch_two_axes(const Kernel& kernel, Loop& loop) {
   if (is_of_params(kernel, loop.axes[1].extent)) loop.axes[1].binding = Binding::Parallel;
 }
 
+// The store that adds up at an index that is read, one update after the other; null for none.
+const Store* find_ordered(const Kernel& kernel, const Loop& loop) {
+  for (const Step& step : loop.steps)
+    if (const auto* store = std::get_if<Store>(&step))
+      if (store->mode == StoreMode::Add && !is_direct(kernel, store->at)) return store;
+  return nullptr;
+}
+
+// Updates meet along axes that do not move the index themselves: these keep their order and one
+// thread. The others are shared out, but the one along which memory is dense comes last; where it
+// is the only one, its parts are shared out:
+//   meeting, dense  to  dense_outer, meeting, dense_inner
+void schedule_ordered(Kernel& kernel, Loop& loop, const Store& store) {
+  merge_plain_axes(kernel, loop);
+  const std::vector<const Expr*> moving = symbolic::symbols_of(store.at);
+  std::vector<size_t> order, meeting;
+  std::optional<size_t> dense;
+  for (size_t i = 0; i < loop.axes.size(); ++i) {
+    const Expr* var = loop.axes[i].var;
+    const Expr* stride = stride_of(*kernel.pool, store.at, var);
+    if (std::find(moving.begin(), moving.end(), var) == moving.end())
+      meeting.push_back(i);
+    else if (!dense && stride && stride->is_constant(1))
+      dense = i;
+    else
+      order.push_back(i);
+  }
+  size_t num_shared = order.size();
+  if (dense && num_shared == 0 && is_of_params(kernel, loop.axes[*dense].extent)) {
+    split_axis(kernel, loop, *dense, kColumns);
+    order.push_back((*dense)++);
+    for (size_t& place : meeting) place += place >= *dense;
+    num_shared = 1;
+  }
+  order.insert(order.end(), meeting.begin(), meeting.end());
+  if (dense) order.push_back(*dense);
+  reorder_axes(kernel, loop, order);
+  if (dense) loop.axes.back().binding = Binding::Vector;
+  for (size_t i = 0; i < std::min<size_t>(num_shared, 2); ++i)
+    if (i == 0 || is_of_params(kernel, loop.axes[i].extent))
+      loop.axes[i].binding = Binding::Parallel;
+}
+
 // Whether memory has the store's value as it is.
 bool is_exact(const Kernel& kernel, const Store& store) {
   return store.mask < 0 && store.mode == StoreMode::Write &&
@@ -406,6 +450,10 @@ void schedule_for_cpu(Kernel& kernel) {
     auto* loop = std::get_if<Loop>(&step);
     if (!loop || !is_kept(*loop)) continue;
     clear_bindings(*loop);
+    if (const Store* ordered = find_ordered(kernel, *loop)) {
+      schedule_ordered(kernel, *loop, Store(*ordered));
+      continue;
+    }
     if (is_leaf(*loop))
       schedule_stores(kernel, *loop);
     else

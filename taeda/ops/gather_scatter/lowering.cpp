@@ -15,4 +15,19 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Te
   });
 }
 
+// Elements of the source one after the other, as in eager kernels.
+void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                 const Tensor& out) {
+  if (self.dim() == 0 || index.dim() == 0 || self.dtype() == DType::Bool) return;
+  Lowering& l = Lowering::current();
+  const Definition &x = l.of(self), &i = l.of(index), &added = l.of(src);
+  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
+  l.scatter(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); },
+            {i.sizes, [&x, &i, &added, along](Emitter& e, const Place& at) {
+               Place to = at;
+               to[along] = e.indirect(e.read(i, at), x.sizes[along], false);
+               return Scatter::Update{to, e.read(added, at)};
+             }});
+}
+
 }  // namespace taeda::lowering

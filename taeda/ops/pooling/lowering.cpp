@@ -140,6 +140,32 @@ Greatest greatest(Emitter& e, const Windows& windows, const Definition& x, const
   return best;
 }
 
+// Gradients are added at the places that are kept of them, in the order of windows. A window
+// without elements has a place behind the plane, and nothing is added for it.
+void scatter_windows(const Windows& windows, const Definition& grad, const Definition& places,
+                     const Tensor& out) {
+  Lowering& l = Lowering::current();
+  const Type type = kernel::compute_type(grad.dtype);
+  const auto zero = [type](Emitter& e, const Place&) { return e.constant(0, type); };
+  const Scatter updates{grad.sizes, [windows, type, &grad, &places](Emitter& e, const Place& at) {
+                          symbolic::ExprPool& pool = e.pool();
+                          const Expr *width = windows.w.in, *size = pool.mul(windows.h.in, width);
+                          const Sym given = e.read(places, at), first = e.constant(0, Type::I64);
+                          const SymMask is_inside = given < e.index(size);
+                          const Expr* place =
+                              e.indirect(where(is_inside, given, first), size, false);
+                          const Sym value = where(is_inside, e.read(grad, at), e.constant(0, type));
+                          Place to = at;
+                          to[to.size() - 2] = pool.floor_div(place, width);
+                          to[to.size() - 1] = pool.modulo(place, width);
+                          return Scatter::Update{to, value};
+                        }};
+  if (item_size(grad.dtype) >= item_size(DType::Float)) return l.scatter(out, zero, updates);
+  // Half types are added up in float.
+  const Definition& sums = l.scatter(DType::Float, l.sizes(out), zero, updates);
+  l.define(out, [&sums](Emitter& e, const Place& at) { return e.read(sums, at); });
+}
+
 // Means of windows, or what they divide by.
 struct MeanWindows {
   Windows windows;
@@ -227,7 +253,8 @@ void max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntList st
                              const Tensor& out1) {
   const PoolWindow window = pool_window("max_pool2d", 2, kernel_size, stride, padding, dilation);
   const Windows windows(window, self, out0, ceil_mode);
-  // Overlapping windows would compute an element for each of them, lane by lane.
+  // Windows that overlap share the greatest elements of columns, which the library's kernel finds
+  // in vectors; an element for each of them would be read lane by lane.
   if (!windows.is_small() || !windows.is_dense_or_apart()) return;
   Lowering& l = Lowering::current();
   const Definition& x = l.of(self);
@@ -245,9 +272,14 @@ void max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& s
                                       const Tensor& out) {
   const PoolWindow window = pool_window("max_pool2d", 2, kernel_size, stride, padding, dilation);
   const Windows windows(window, self, grad_output, ceil_mode);
-  if (!windows.is_apart()) return;
   Lowering& l = Lowering::current();
   const Definition &grad = l.of(grad_output), &places = l.of(indices);
+  // Each element would look at all windows it lies in: windows bring theirs instead. Channels that
+  // lie innermost would do so lane by lane, in memory that other lanes write between.
+  if (!windows.is_apart()) {
+    if (self.is_contiguous()) scatter_windows(windows, grad, places, out);
+    return;
+  }
   l.define(out, [windows, &grad, &places](Emitter& e, const Place& at) {
     const size_t last = at.size() - 1;
     const Sym zero = e.constant(0, kernel::compute_type(grad.dtype));

@@ -1,0 +1,97 @@
+"""Lowerings of a program's own, by PyTorch's names.
+
+    @register_lowering(taeda.ops.mylib.double.default)
+    def double(x):
+        return lowerings[aten.mul.Tensor](x, 2)
+
+A lowering is a function of tensors that calls operators which have one; it is called once for each
+call in a graph, with tensors of a trace. What it calls becomes part of kernels.
+"""
+
+from taeda._ops import OpOverload, OpOverloadPacket
+
+from ._patterns import MULTIPLE, CallFunctionVarArgs
+from .pattern_matcher import PatternMatcherPass, register_lowering_pattern
+
+__all__ = ["fallbacks", "lowerings", "make_fallback", "register_lowering"]
+
+# Operators that are called as they are, though the compiler knows better.
+fallbacks = set()
+
+
+class _Lowerings(dict):
+    """By operator its lowering; an operator without one of the program's own stands for itself."""
+
+    def __missing__(self, op):
+        if not isinstance(op, (OpOverload, OpOverloadPacket)):
+            raise KeyError(op)
+        return op
+
+
+lowerings = _Lowerings()
+_at_work = []  # operators whose lowering runs
+
+
+def _overloads(ops):
+    for op in ops if isinstance(ops, (list, tuple)) else [ops]:
+        if isinstance(op, OpOverloadPacket):
+            yield from (getattr(op, name) for name in op.overloads())
+        elif isinstance(op, OpOverload):
+            yield op
+        else:
+            raise RuntimeError(f"Unsupported fallback {op} with type {type(op)}")
+
+
+def register_lowering(
+    aten_fn,
+    broadcast=False,
+    type_promotion_kind=None,
+    convert_input_to_bool=False,
+    lowering_dict=lowerings,
+):
+    """Computes an operator, the overloads of a packet, or several of them, by the function below.
+
+    Operators that it calls broadcast and promote by themselves, whatever the flags say.
+    """
+
+    def decorator(function):
+        for op in _overloads(aten_fn):
+            lowering_dict[op] = function
+            if lowering_dict is lowerings:
+                fallbacks.discard(op)
+        return function
+
+    return decorator
+
+
+def make_fallback(op, layout_constraint=None, warn=True, override_decomp=False, get_decomp_fn=None):
+    """Has an operator called as it is."""
+    for one in _overloads(op):
+        lowerings.pop(one, None)
+        fallbacks.add(one)
+
+
+def lower_graph(graph):
+    """Puts the program's own lowerings in the place of what they lower, and marks fallbacks."""
+    for op, function in list(lowerings.items()):
+        if op in _at_work:
+            continue  # a lowering that calls its own operator means the compiler's
+        found = PatternMatcherPass()
+
+        def lower(match, *args, function=function, **kwargs):
+            return function(*args, **kwargs)
+
+        register_lowering_pattern(CallFunctionVarArgs(op, users=MULTIPLE), pass_dict=found)(lower)
+        _at_work.append(op)
+        try:
+            found.apply(graph)
+        finally:
+            _at_work.pop()
+    for node in graph.find_nodes(op="call_function"):
+        if node.target in fallbacks:
+            node.meta["is_fallback"] = True
+
+
+def passes():
+    """The pass over graphs before they are lowered; none where the program has no lowerings."""
+    return [lower_graph] if lowerings or fallbacks else []
