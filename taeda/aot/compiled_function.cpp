@@ -190,8 +190,11 @@ class Compiler {
   // A forward graph, compiled with the writes that it keeps.
   fx::CompiledFn compiled(const fx::CompilerFn& compiler, const fx::Graph& graph,
                           fx::AttributeReader attribute) {
-    if (!options_.keeps_writes || !made_->epilogue_) return compiler(graph, attribute);
-    const KeptWrites kept = keep_writes(made_->traced_, graph);
+    const bool keeps_plain = options_.keeps_plain_writes && !made_->is_sharing_;
+    if (!made_->epilogue_ || made_->traced_.written.empty() ||
+        (!options_.keeps_writes && !keeps_plain))
+      return compiler(graph, attribute);
+    const KeptWrites kept = keep_writes(made_->traced_, graph, !options_.keeps_writes);
     made_->epilogue_.emplace(*kept.epilogue);
     return [run = compiler(*kept.forward, attribute),
             places = kept.places](const std::vector<Value>& inputs) {
@@ -363,7 +366,8 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
       constant.push_back(outputs.back());
   }
   IntrusivePtr<CompiledNode> node;
-  if (autograd::should_record(TensorList(tensors))) {
+  // Of results without gradients there is nothing to go back to.
+  if (!traced_.tangents.empty() && autograd::should_record(TensorList(tensors))) {
     node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));
     node->set_next_edges(autograd::collect_edges(TensorList(tensors)));
   }

@@ -25,6 +25,8 @@ struct KeptWrites {
 };
 
 // `forward` returns the values of the traced program, which has an epilogue, and maybe more.
-TAEDA_API KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward);
+// `is_plain`: writes to inputs that have symbolic sizes or whose elements do not lie dense stay.
+TAEDA_API KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward,
+                                 bool is_plain = false);
 
 }  // namespace taeda::aot

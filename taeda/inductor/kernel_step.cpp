@@ -102,14 +102,40 @@ KernelStep::KernelStep(GroupKernel made, const std::vector<const Expr*>& symbols
   for (size_t b = num_buffers; b < k.buffers.size(); ++b)
     memories_.push_back(add_memory(k.buffers[b].dtype, k.buffers[b].numel));
   text_ = kernel::dump(k);
+  Member& own = members_.emplace_back();
   for (const kernel::Step& step : k.steps)
-    if (const auto* loop = std::get_if<kernel::Loop>(&step))
-      loops_.push_back({program_of(kernel::launch_extent(k, *loop), symbols),
-                        program_of(work_of(*k.pool, *loop, kernel::num_launched(*loop)), symbols),
-                        can_split(*loop)});
-  for (const Expr* size : lift_sizes(k)) params_.push_back(program_of(size, symbols));
+    if (const auto* loop = std::get_if<kernel::Loop>(&step)) {
+      own.loops.push_back(
+          {program_of(kernel::launch_extent(k, *loop), symbols),
+           program_of(work_of(*k.pool, *loop, kernel::num_launched(*loop)), symbols)});
+      is_parallel_.push_back(can_split(*loop));
+    }
+  for (const Expr* size : lift_sizes(k)) own.params.push_back(program_of(size, symbols));
   key_ = kernel::dump(k);
-  interpreter_ = std::make_unique<kernel::TileInterpreter>(k);
+}
+
+void KernelStep::join(KernelStep&& other) {
+  TAEDA_INTERNAL_CHECK(key_ == other.key_, "kernels that differ are joined");
+  std::move(other.members_.begin(), other.members_.end(), std::back_inserter(members_));
+  memories_.insert(memories_.end(), other.memories_.begin(), other.memories_.end());
+  written_.insert(written_.end(), other.written_.begin(), other.written_.end());
+}
+
+void KernelStep::make_interpreter() {
+  interpreter_ = std::make_unique<kernel::TileInterpreter>(kernel_);
+}
+
+bool KernelStep::has_one_element() const {
+  return std::all_of(kernel_.steps.begin(), kernel_.steps.end(), [](const kernel::Step& step) {
+    const auto* loop = std::get_if<kernel::Loop>(&step);
+    if (!loop) return true;
+    const bool is_single =
+        std::all_of(loop->axes.begin(), loop->axes.end(),
+                    [](const kernel::Axis& axis) { return axis.extent->is_constant(1); });
+    return is_single && std::none_of(loop->steps.begin(), loop->steps.end(), [](const auto& inner) {
+             return std::holds_alternative<kernel::Loop>(inner);
+           });
+  });
 }
 
 std::string KernelStep::source(const std::string& name) {
@@ -119,21 +145,38 @@ std::string KernelStep::source(const std::string& name) {
 
 void KernelStep::set_native(std::shared_ptr<kernel::NativeModule> module, const std::string& name) {
   auto made = std::make_unique<Native>();
-  for (size_t i = 0; i < loops_.size(); ++i)
+  for (size_t i = 0; i < is_parallel_.size(); ++i)
     made->functions.push_back(module->function<NativeFn>(str(name, "_", i)));
   made->module = std::move(module);
   owned_ = std::move(made);
   native_.store(owned_.get(), std::memory_order_release);
 }
 
+LoopRange KernelStep::range_of(size_t loop, const int64_t* symbols) const {
+  const auto work_of_member = [&](const Member& member) {
+    return std::max<int64_t>(member.loops[loop].work(symbols), 1);
+  };
+  const bool is_parallel = is_parallel_[loop];
+  if (members_.size() == 1) {
+    const int64_t grain = std::max<int64_t>(kGrainElements / work_of_member(members_[0]), 1);
+    return {members_[0].loops[loop].extent(symbols), is_parallel ? grain : 0};
+  }
+  LoopRange range{0, is_parallel ? kGrainElements : 0};
+  for (const Member& member : members_) {
+    range.starts.push_back(range.extent);
+    range.works.push_back(work_of_member(member));
+    range.extent += range.works.back() * member.loops[loop].extent(symbols);
+  }
+  return range;
+}
+
 KernelLaunch KernelStep::launch(const int64_t* symbols) const {
   KernelLaunch made;
-  for (const LoopInfo& loop : loops_) {
-    const int64_t work = std::max<int64_t>(loop.work(symbols), 1);
-    const int64_t grain = std::max<int64_t>(kGrainElements / work, 1);
-    made.loops.push_back({loop.extent(symbols), loop.is_parallel ? grain : 0});
+  for (size_t i = 0; i < is_parallel_.size(); ++i) made.loops.push_back(range_of(i, symbols));
+  for (const Member& member : members_) {
+    auto& params = made.params.emplace_back();
+    for (const IndexProgram& param : member.params) params.push_back(param(symbols));
   }
-  for (const IndexProgram& param : params_) made.params.push_back(param(symbols));
   return made;
 }
 
@@ -155,38 +198,55 @@ bool KernelStep::run_block(bool may_be_native, char* const* memories, const int6
   for (int memory : memories_)
     buffers.push_back(to && memory == written_[0] ? static_cast<char*>(to) : memories[memory]);
   SmallVector<int64_t, 16> params;
-  for (const IndexProgram& param : params_) params.push_back(param(symbols));
+  const Member& own = members_[0];
+  for (const IndexProgram& param : own.params) params.push_back(param(symbols));
   int64_t error[2] = {0, 0};
-  for (size_t i = 0; i < loops_.size(); ++i) {
-    const int64_t extent = loops_[i].extent(symbols);
-    if (native)
-      native->functions[i](buffers.data(), params.data(), numbers, error, 0, extent);
-    else
-      interpreter_->run(static_cast<int>(i), {buffers.data(), params.data(), numbers, error}, 0,
-                        extent);
-  }
+  for (size_t i = 0; i < own.loops.size(); ++i)
+    run_part(native, i, {buffers.data(), params.data(), numbers, error}, 0,
+             own.loops[i].extent(symbols));
   return error[0] == 0;
+}
+
+void KernelStep::run_part(const Native* native, size_t loop,
+                          const kernel::LaunchArguments& arguments, int64_t begin,
+                          int64_t end) const {
+  if (native)
+    native->functions[loop](arguments.buffers, arguments.params, arguments.scalars, arguments.error,
+                            begin, end);
+  else
+    interpreter_->run(static_cast<int>(loop), arguments, begin, end);
 }
 
 bool KernelStep::run_form(const Native* native, char* const* memories, const KernelLaunch& launch,
                           const RunNumber* numbers) const {
   SmallVector<char*, 16> buffers;
   for (int memory : memories_) buffers.push_back(memories[memory]);
+  const size_t num_buffers = memories_.size() / members_.size();
   int64_t error[2] = {0, 0};
-  const int64_t* params = launch.params.data();
-  const kernel::LaunchArguments arguments{buffers.data(), params, numbers, error};
-  for (size_t i = 0; i < loops_.size(); ++i) {
+  const auto arguments = [&](size_t member) {
+    return kernel::LaunchArguments{buffers.data() + member * num_buffers,
+                                   launch.params[member].data(), numbers, error};
+  };
+  for (size_t i = 0; i < launch.loops.size(); ++i) {
+    const LoopRange& range = launch.loops[i];
     const auto part = [&](int64_t begin, int64_t end) {
-      if (native)
-        native->functions[i](buffers.data(), params, numbers, error, begin, end);
-      else
-        interpreter_->run(static_cast<int>(i), arguments, begin, end);
+      if (range.starts.empty()) return run_part(native, i, arguments(0), begin, end);
+      const auto after = std::upper_bound(range.starts.begin(), range.starts.end(), begin);
+      for (size_t m = static_cast<size_t>(after - range.starts.begin()) - 1; begin < end; ++m) {
+        const bool is_last = m + 1 == range.starts.size();
+        const int64_t start = range.starts[m], work = range.works[m];
+        const int64_t stop = std::min(end, is_last ? range.extent : range.starts[m + 1]);
+        // An index belongs to the part that has its first element.
+        const int64_t first = (begin - start + work - 1) / work;
+        const int64_t last = (stop - start + work - 1) / work;
+        if (first < last) run_part(native, i, arguments(m), first, last);
+        begin = stop;
+      }
     };
-    const auto [extent, grain] = launch.loops[i];
-    if (grain == 0 || extent <= grain)
-      part(0, extent);
+    if (range.grain == 0 || range.extent <= range.grain)
+      part(0, range.extent);
     else
-      parallel_for(0, extent, grain, part);
+      parallel_for(0, range.extent, range.grain, part);
   }
   return error[0] == 0;
 }

@@ -42,6 +42,8 @@ struct OperandStep {
 // A kernel, a call, or a product whose blocks the kernel finishes: Note [Finished blocks].
 struct PlanStep {
   std::unique_ptr<KernelStep> kernel;
+  // Kernels of one element that run before and after it: Note [Joined kernels].
+  std::vector<std::unique_ptr<KernelStep>> leading, trailing;
   std::optional<CallStep> call;
   std::vector<OperandStep> operands;
   std::vector<int> dying;  // memories of calls that nothing reads after it
@@ -51,11 +53,13 @@ struct PlanStep {
   mutable std::atomic<int64_t> nanoseconds{0};              // of timed runs
   mutable std::atomic<bool> is_finished_by_library{false};  // in the last run: Note [Post-ops]
 
-  // Those of operands first.
+  // In the order in which they run.
   template <class F>
   void for_each_kernel(F&& f) const {
     for (const OperandStep& operand : operands) f(*operand.kernel);
+    for (const auto& one : leading) f(*one);
     if (kernel) f(*kernel);
+    for (const auto& one : trailing) f(*one);
   }
 };
 
