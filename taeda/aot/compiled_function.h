@@ -72,6 +72,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   fx::Retraced traced_;
   std::optional<Partition> parts_;
   std::optional<fx::Plan> epilogue_;
+  bool gives_nothing_ = false;  // and there is no epilogue
   fx::CompiledFn forward_;
   mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;

@@ -14,8 +14,10 @@ using fx::Node;
 
 class Keeper {
  public:
-  Keeper(const fx::Retraced& traced, const fx::Graph& forward, bool is_plain)
+  Keeper(const fx::Retraced& traced, const fx::Graph& forward,
+         const std::unordered_set<size_t>& needed, bool is_plain)
       : traced_(traced),
+        needed_(needed),
         is_plain_(is_plain),
         made_{fx::clone(forward), fx::clone(*traced.epilogue), {}} {
     given_ = made_.epilogue->placeholders();
@@ -70,7 +72,8 @@ class Keeper {
     std::vector<Arg> kept;
     std::vector<size_t> dropped;
     for (size_t i = 0; i < results_.size(); ++i) {
-      const bool is_read = !moved_.count(i) || !given_.at(num_inputs_ + i)->users().list().empty();
+      const bool is_read = !moved_.count(i) || needed_.count(i) ||
+                           !given_.at(num_inputs_ + i)->users().list().empty();
       made_.places.push_back(kept.size());
       if (is_read)
         kept.push_back(results_[i]);
@@ -87,6 +90,7 @@ class Keeper {
 
   using Value = fx::Value;
   const fx::Retraced& traced_;
+  const std::unordered_set<size_t>& needed_;
   bool is_plain_;
   KeptWrites made_;
   size_t num_inputs_ = 0;
@@ -98,8 +102,9 @@ class Keeper {
 
 }  // namespace
 
-KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward, bool is_plain) {
-  return Keeper(traced, forward, is_plain).run();
+KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward,
+                       const std::unordered_set<size_t>& needed, bool is_plain) {
+  return Keeper(traced, forward, needed, is_plain).run();
 }
 
 }  // namespace taeda::aot

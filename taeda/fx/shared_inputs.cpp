@@ -124,13 +124,13 @@ const StorageImpl* storage_of(const Value& input) {
   return is_tensor ? input.get<Tensor>().storage().get() : nullptr;
 }
 
-// Whether two inputs have one storage. Each call of a compiled program asks that, of as many inputs
-// as a model has parameters: the set is one array, at most half full.
-bool has_common_storage(const std::vector<Value>& inputs) {
-  const size_t mask = std::bit_ceil(2 * inputs.size() + 1) - 1;
+}  // namespace
+
+// The set is one array, at most half full.
+bool has_common_storage(Span<const StorageImpl*> storages) {
+  const size_t mask = std::bit_ceil(2 * storages.size() + 1) - 1;
   std::vector<const StorageImpl*> set(mask + 1);
-  for (const Value& input : inputs) {
-    const StorageImpl* storage = storage_of(input);
+  for (const StorageImpl* storage : storages) {
     if (!storage) continue;
     constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
     size_t at = (reinterpret_cast<uintptr_t>(storage) * kSpread >> 32) & mask;
@@ -141,10 +141,11 @@ bool has_common_storage(const std::vector<Value>& inputs) {
   return false;
 }
 
-}  // namespace
-
 std::vector<SharedMemory> find_shared_memories(const std::vector<Value>& inputs) {
-  if (!has_common_storage(inputs)) return {};
+  std::vector<const StorageImpl*> all;
+  all.reserve(inputs.size());
+  for (const Value& input : inputs) all.push_back(fx::storage_of(input));
+  if (!has_common_storage(all)) return {};
   const auto storage_of = [&](size_t i) { return fx::storage_of(inputs[i]); };
   std::unordered_map<const StorageImpl*, size_t> readers;
   for (size_t i = 0; i < inputs.size(); ++i) ++readers[storage_of(i)];

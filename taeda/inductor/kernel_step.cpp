@@ -24,6 +24,8 @@ namespace {
 
 // Elements that a thread is worth.
 constexpr int64_t kGrainElements = 32768;
+// The same of joined kernels, whose members come from all over the memory.
+constexpr int64_t kJoinedGrainElements = 2 * kGrainElements;
 
 // Elements that one index of the axes before `first_axis` stands for.
 const Expr* work_of(symbolic::ExprPool& pool, const kernel::Loop& loop, size_t first_axis) {
@@ -161,7 +163,7 @@ LoopRange KernelStep::range_of(size_t loop, const int64_t* symbols) const {
     const int64_t grain = std::max<int64_t>(kGrainElements / work_of_member(members_[0]), 1);
     return {members_[0].loops[loop].extent(symbols), is_parallel ? grain : 0};
   }
-  LoopRange range{0, is_parallel ? kGrainElements : 0};
+  LoopRange range{0, is_parallel ? kJoinedGrainElements : 0};
   for (const Member& member : members_) {
     range.starts.push_back(range.extent);
     range.works.push_back(work_of_member(member));

@@ -283,6 +283,10 @@ void CompiledGraph::Parts::make_shapes() {
                                 value.fake.device(), " are not compiled yet");
     shapes.push_back(shape_of(value.geometry));
   }
+  for (const Program::Input& input : program->inputs)
+    kinds.push_back(input.fake.defined()
+                        ? TracedKind{input.fake.dtype(), input.fake.dim(), input.fake.device()}
+                        : TracedKind{});
   for (const Memory& memory : program->memories)
     numels.push_back(program_of(memory.numel, program->symbols));
   for (const Stream& stream : program->streams)

@@ -75,6 +75,13 @@ struct SymbolBinding {
   std::optional<IndexProgram> rest = {};
 };
 
+// What every run compares of an input that is a tensor, side by side for all of them.
+struct TracedKind {
+  DType dtype;
+  int64_t dim;
+  Device device;
+};
+
 struct ShapePrograms {
   std::vector<IndexProgram> sizes, strides;
   IndexProgram offset;
@@ -102,6 +109,7 @@ struct CompiledGraph::Parts {
   fx::CompiledFn eager;
   std::vector<Group> groups;  // by step
   std::deque<PlanStep> steps;
+  std::vector<TracedKind> kinds;                        // by input
   std::vector<SymbolBinding> bindings;                  // by symbol
   std::vector<ShapePrograms> shapes;                    // by value
   std::vector<IndexProgram> numels;                     // by memory

@@ -152,11 +152,11 @@ const Tensor& Run::checked_input(const Value& given, size_t i) const {
   TAEDA_CHECK_TYPE(given.is<Tensor>() && given.get<Tensor>().defined(), "input ", i,
                    " is no tensor");
   const Tensor& t = given.get<Tensor>();
-  const Tensor& like = program_.inputs[i].fake;
-  TAEDA_CHECK(t.dtype() == like.dtype() && t.dim() == like.dim() && t.device() == like.device(),
-              "input ", i, " is a ", t.dim(), "-dimensional tensor of ", t.dtype(), " on ",
-              t.device(), ", and was traced as a ", like.dim(), "-dimensional one of ",
-              like.dtype(), " on ", like.device());
+  const TracedKind& like = plan_.kinds[i];
+  TAEDA_CHECK(t.dtype() == like.dtype && t.dim() == like.dim && t.device() == like.device, "input ",
+              i, " is a ", t.dim(), "-dimensional tensor of ", t.dtype(), " on ", t.device(),
+              ", and was traced as a ", like.dim, "-dimensional one of ", like.dtype, " on ",
+              like.device);
   return t;
 }
 
@@ -408,7 +408,6 @@ bool Run::packs_operands(int second, const TensorShape& result) const {
 
 bool Run::run_product(size_t index, bool may_be_native) {
   const PlanStep& step = plan_.steps[index];
-  step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
   push_arguments(index);
   const int result = step.call->call->results[0];
   const TensorShape& shape = state_.layout->shapes[result];
@@ -482,7 +481,6 @@ void Run::check_form(const KernelStep& kernel) const {
 bool Run::run_kernel(size_t index) {
   bool is_good = true;
   for_each_launch(index, [&](const KernelStep& kernel, const KernelLaunch& launch) {
-    check_form(kernel);
     is_good = is_good && kernel.run(state_.memories.data(), launch, state_.numbers.data());
   });
   return is_good;
@@ -550,6 +548,10 @@ bool Run::compare_forms(FunctionRef<bool(bool is_native)> run, bool is_native,
 bool Run::run_steps() {
   const bool is_checked = plan_.is_checked.load(std::memory_order_relaxed);
   const bool is_timed = plan_.is_timed.load(std::memory_order_relaxed);
+  // Before anything is written.
+  if (plan_.needs_native.load(std::memory_order_relaxed))
+    for (const PlanStep& step : plan_.steps)
+      step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const auto start = is_timed ? Clock::now() : Clock::time_point();

@@ -257,3 +257,40 @@ def test_inputs_are_as_they_were_after_an_index_out_of_range():
     assert t.equal(x, t.ones(4))
     with pytest.raises(IndexError):
         compiled(x, t.tensor([0, 4]))
+
+
+def test_writes_around_sizes_that_only_data_tells():
+    def f(x, y):
+        y.add_(x.sum())
+        places = (x > 0).nonzero()
+        x.mul_(2)
+        return places + 1
+
+    ours, theirs = ([t.tensor([1.0, -2.0, 3.0]), t.ones(4)] for _ in range(2))
+    got = t.compile(f, backend=watched([], native="never"))(*ours)
+    assert t.equal(got, f(*theirs))
+    assert_equal_bits(ours, theirs)
+
+
+def test_inputs_that_share_memory():
+    def f(x, y):
+        x.add_(1)
+        y.mul_(2)
+        return x + y
+
+    def given():
+        whole = t.arange(6.0)
+        return whole, (whole[:4], whole[2:])
+
+    (ours, views), (theirs, expected) = given(), given()
+    compiled = t.compile(f, backend=watched([], native="never"))
+    assert t.equal(compiled(*views), f(*expected))
+    assert t.equal(ours, theirs)
+
+
+def test_the_fusion_log_says_what_was_joined():
+    report = importlib.import_module(f"{NAME}._inductor._report")
+    plans = []
+    stepped("AdamW", {}, watched(plans, native="never"), [(4,), (5,), (6,)], t.float32)
+    text = report.fusion_text(plans[-1].report()[0])
+    assert "kernel0, 3 equal ones joined, with 1 of single elements, gives" in text
