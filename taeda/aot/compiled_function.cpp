@@ -2,6 +2,7 @@
 #include "taeda/aot/compiled_function.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "taeda/aot/kept_writes.h"
 #include "taeda/autograd/custom_function.h"
@@ -190,9 +191,16 @@ class Compiler {
   // A forward graph, compiled with the writes that it keeps.
   fx::CompiledFn compiled(const fx::CompilerFn& compiler, const fx::Graph& graph,
                           fx::AttributeReader attribute) {
-    if (!options_.keeps_writes || !made_->epilogue_) return compiler(graph, attribute);
-    const KeptWrites kept = keep_writes(made_->traced_, graph);
+    const bool keeps_plain = options_.keeps_plain_writes && !made_->is_sharing_;
+    if (!made_->epilogue_ || made_->traced_.written.empty() ||
+        (!options_.keeps_writes && !keeps_plain))
+      return compiler(graph, attribute);
+    const KeptWrites kept = options_.keeps_writes
+                                ? keep_writes(made_->traced_, graph)
+                                : keep_writes(made_->traced_, graph, saved_values(), true);
     made_->epilogue_.emplace(*kept.epilogue);
+    if (gives_nothing(*kept.epilogue)) made_->epilogue_.reset();
+    made_->gives_nothing_ = !made_->epilogue_;
     return [run = compiler(*kept.forward, attribute),
             places = kept.places](const std::vector<Value>& inputs) {
       const std::vector<Value> results = run(inputs);
@@ -200,6 +208,22 @@ class Compiler {
       for (const std::optional<size_t>& i : places) all.push_back(i ? results.at(*i) : Value());
       return all;
     };
+  }
+  // Results of the forward that the backward reads.
+  std::unordered_set<size_t> saved_values() const {
+    std::unordered_set<size_t> found;
+    if (!made_->parts_) return found;
+    for (const std::vector<Saved>* all : {&made_->parts_->saved, &made_->parts_->primals})
+      for (const Saved& saved : *all)
+        if (saved.kind != Saved::Kind::Input) found.insert(saved.number);
+    return found;
+  }
+  // Whether all that the program does are writes that the forward has.
+  static bool gives_nothing(const fx::Graph& epilogue) {
+    for (const fx::Node& node : epilogue)
+      if (node.op() != fx::OpCode::Placeholder && node.op() != fx::OpCode::Output) return false;
+    const fx::Compound* results = epilogue.output_node()->args().at(0).compound();
+    return results && results->items.empty();
   }
   void compile_forward(fx::AttributeReader attribute) {
     const Partition& parts = *made_->parts_;
@@ -336,6 +360,7 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
     tell_sizes(values[i], changing_values_[i]);
   if (parts_) values = record(inputs, std::move(values));
+  if (gives_nothing_) return {};
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
   all.insert(all.end(), std::make_move_iterator(values.begin()),
@@ -351,6 +376,11 @@ void CompiledFunction::tell_sizes(const Value& value, const std::vector<int64_t>
 // The values with histories; what is saved goes to their node.
 std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
                                             std::vector<Value> all) {
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(parts_->num_values);
+  if (traced_.tangents.empty() && std::none_of(all.begin(), end, is_tensor)) {
+    all.erase(end, all.end());
+    return all;
+  }
   std::vector<Tensor> tensors, outputs, constant;
   std::vector<bool> is_argument;
   for (const Value& v : inputs) {
@@ -363,7 +393,8 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
       constant.push_back(outputs.back());
   }
   IntrusivePtr<CompiledNode> node;
-  if (autograd::should_record(TensorList(tensors))) {
+  // Of results without gradients there is nothing to go back to.
+  if (!traced_.tangents.empty() && autograd::should_record(TensorList(tensors))) {
     node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));
     node->set_next_edges(autograd::collect_edges(TensorList(tensors)));
   }

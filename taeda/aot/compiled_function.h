@@ -29,6 +29,9 @@ struct AotOptions {
   bool returns_saved = false;  // inputs that are saved are results of the forward graph, too
   bool compiles_backward_late = false;  // when it runs first, not with the forward
   bool keeps_writes = false;            // the forward graph writes to inputs (kept_writes.h)
+  // Of those, writes to inputs whose elements lie dense, of sizes that are constants, in programs
+  // whose inputs share no memory; others stay in the epilogue.
+  bool keeps_plain_writes = false;
   // Modes of this thread act on the program while it is traced.
   bool stays_on_thread = false;
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
@@ -69,6 +72,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   fx::Retraced traced_;
   std::optional<Partition> parts_;
   std::optional<fx::Plan> epilogue_;
+  bool gives_nothing_ = false;  // and there is no epilogue
   fx::CompiledFn forward_;
   mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;

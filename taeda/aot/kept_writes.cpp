@@ -14,8 +14,12 @@ using fx::Node;
 
 class Keeper {
  public:
-  Keeper(const fx::Retraced& traced, const fx::Graph& forward)
-      : traced_(traced), made_{fx::clone(forward), fx::clone(*traced.epilogue), {}} {
+  Keeper(const fx::Retraced& traced, const fx::Graph& forward,
+         const std::unordered_set<size_t>& needed, bool is_plain)
+      : traced_(traced),
+        needed_(needed),
+        is_plain_(is_plain),
+        made_{fx::clone(forward), fx::clone(*traced.epilogue), {}} {
     given_ = made_.epilogue->placeholders();
     num_inputs_ = given_.size() - traced.num_values;
     inputs_ = made_.forward->placeholders();
@@ -36,6 +40,12 @@ class Keeper {
     return static_cast<size_t>(std::find(given_.begin(), given_.end(), given) - given_.begin());
   }
 
+  static bool is_dense(const fx::Value& val) {
+    if (!val.is<Tensor>() || val.get<Tensor>().impl()->has_symbolic_sizes()) return false;
+    const Tensor& t = val.get<Tensor>();
+    return t.impl()->is_non_overlapping_and_dense() && !t.is_conj() && !t.is_neg();
+  }
+
   void move(Node& copy) {
     Node* target = copy.args().at(0).node();
     Node* detached = target->target().op() == &ops::detach ? target : nullptr;
@@ -44,6 +54,7 @@ class Keeper {
     const size_t value = place_of(copy.args().at(1).node()) - num_inputs_;
     if (input >= num_inputs_ || changed_.count(target)) return;
     if (std::ranges::count(traced_.tangents, value)) return;
+    if (is_plain_ && !(is_dense(inputs_.at(input)->val()) && results_.at(value).is_node())) return;
     Node& output = *made_.forward->output_node();
     const fx::InsertBefore before(*made_.forward, output);
     Node& made = made_.forward->call(ops::copy_, {Arg(inputs_.at(input)), results_.at(value)});
@@ -61,7 +72,8 @@ class Keeper {
     std::vector<Arg> kept;
     std::vector<size_t> dropped;
     for (size_t i = 0; i < results_.size(); ++i) {
-      const bool is_read = !moved_.count(i) || !given_.at(num_inputs_ + i)->users().list().empty();
+      const bool is_read = !moved_.count(i) || needed_.count(i) ||
+                           !given_.at(num_inputs_ + i)->users().list().empty();
       made_.places.push_back(kept.size());
       if (is_read)
         kept.push_back(results_[i]);
@@ -78,6 +90,8 @@ class Keeper {
 
   using Value = fx::Value;
   const fx::Retraced& traced_;
+  const std::unordered_set<size_t>& needed_;
+  bool is_plain_;
   KeptWrites made_;
   size_t num_inputs_ = 0;
   std::vector<Node*> given_, inputs_;
@@ -88,8 +102,9 @@ class Keeper {
 
 }  // namespace
 
-KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward) {
-  return Keeper(traced, forward).run();
+KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward,
+                       const std::unordered_set<size_t>& needed, bool is_plain) {
+  return Keeper(traced, forward, needed, is_plain).run();
 }
 
 }  // namespace taeda::aot

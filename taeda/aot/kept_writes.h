@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_set>
 
 #include "taeda/fx/retrace.h"
 
@@ -25,6 +26,10 @@ struct KeptWrites {
 };
 
 // `forward` returns the values of the traced program, which has an epilogue, and maybe more.
-TAEDA_API KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward);
+// `needed`: results that are read elsewhere, too. `is_plain`: writes to inputs that have symbolic
+// sizes or whose elements do not lie dense stay.
+TAEDA_API KeptWrites keep_writes(const fx::Retraced& traced, const fx::Graph& forward,
+                                 const std::unordered_set<size_t>& needed = {},
+                                 bool is_plain = false);
 
 }  // namespace taeda::aot

@@ -2,6 +2,7 @@
 #include "taeda/fx/shared_inputs.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <unordered_map>
 
@@ -118,13 +119,34 @@ void find_whole(SharedMemory& memory, const std::vector<Value>& inputs) {
   }
 }
 
+const StorageImpl* storage_of(const Value& input) {
+  const bool is_tensor = input.is<Tensor>() && input.get<Tensor>().defined();
+  return is_tensor ? input.get<Tensor>().storage().get() : nullptr;
+}
+
 }  // namespace
 
+// The set is one array, at most half full.
+bool has_common_storage(Span<const StorageImpl*> storages) {
+  const size_t mask = std::bit_ceil(2 * storages.size() + 1) - 1;
+  std::vector<const StorageImpl*> set(mask + 1);
+  for (const StorageImpl* storage : storages) {
+    if (!storage) continue;
+    constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+    size_t at = (reinterpret_cast<uintptr_t>(storage) * kSpread >> 32) & mask;
+    for (; set[at]; at = (at + 1) & mask)
+      if (set[at] == storage) return true;
+    set[at] = storage;
+  }
+  return false;
+}
+
 std::vector<SharedMemory> find_shared_memories(const std::vector<Value>& inputs) {
-  const auto storage_of = [&](size_t i) -> const StorageImpl* {
-    const bool is_tensor = inputs[i].is<Tensor>() && inputs[i].get<Tensor>().defined();
-    return is_tensor ? tensor(inputs, i).storage().get() : nullptr;
-  };
+  std::vector<const StorageImpl*> all;
+  all.reserve(inputs.size());
+  for (const Value& input : inputs) all.push_back(fx::storage_of(input));
+  if (!has_common_storage(all)) return {};
+  const auto storage_of = [&](size_t i) { return fx::storage_of(inputs[i]); };
   std::unordered_map<const StorageImpl*, size_t> readers;
   for (size_t i = 0; i < inputs.size(); ++i) ++readers[storage_of(i)];
   std::vector<std::vector<SharedMemory>> storages;  // in the order of their first inputs

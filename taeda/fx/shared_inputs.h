@@ -31,6 +31,9 @@ struct SharedMemory {
   std::optional<size_t> whole;  // the input that covers them all and starts its storage
 };
 
+// Whether two of them are one; null stands for none. Each call of a compiled program asks that, of
+// as many inputs as a model has parameters.
+TAEDA_API bool has_common_storage(Span<const StorageImpl*> storages);
 // Memories that several of the inputs look at. Inputs on different parts of a storage share
 // nothing.
 TAEDA_API std::vector<SharedMemory> find_shared_memories(

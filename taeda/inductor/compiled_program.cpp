@@ -164,6 +164,7 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
   options.fake_mode = mode;
   options.stays_on_thread = true;
   options.decompose = decompose_for_lowering;
+  options.keeps_plain_writes = true;
   // Gradients of gradients are compiled later, when the version is not changed any more.
   const Native native = options_.native;
   auto plans = std::make_shared<std::vector<std::shared_ptr<CompiledGraph>>>();

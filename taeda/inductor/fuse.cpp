@@ -5,6 +5,7 @@
 #include <map>
 
 #include "taeda/inductor/domain.h"
+#include "taeda/inductor/input_writes.h"
 #include "taeda/inductor/units.h"
 
 namespace taeda::inductor {
@@ -22,14 +23,15 @@ class Fuser {
   explicit Fuser(const Program& program)
       : program_(program),
         group_of_(program.units.size(), -1),
-        place_in_group_(program.units.size()) {}
+        place_in_group_(program.units.size()),
+        writes_(program) {}
 
-  std::vector<Group> run() {
+  Fused run() {
     for (size_t i = 0; i < program_.units.size(); ++i) place(static_cast<int>(i));
     for (Group& group : groups_) order_passes(group);
     std::stable_sort(groups_.begin(), groups_.end(),
                      [](const Group& a, const Group& b) { return a.time < b.time; });
-    return std::move(groups_);
+    return {std::move(groups_), writes_.misplaced()};
   }
 
  private:
@@ -51,6 +53,8 @@ class Fuser {
     };
     if (unit.call && unit.call->draws) add_draw(unit.call->after);
     for (int stream : unit.streams) add_draw(program_.streams[static_cast<size_t>(stream)].after);
+    // A write comes after what reads the old elements.
+    for (int g : writes_.readers(unit)) found.push_back(g);
     std::sort(found.begin(), found.end(), std::greater<>());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
@@ -72,20 +76,34 @@ class Fuser {
   void place(int index) {
     const Unit& unit = program_.units[index];
     const std::vector<int> from = sources(unit);
-    if (!is_alone(unit))
+    const bool is_late = unit.written >= 0 && program_.has_late_writes;
+    if (!is_alone(unit) && !is_late)
       for (int g : candidates(unit, from))
         if (join(index, g, from)) return;
     Group group;
     for (int g : from) group.time = std::max(group.time, groups_[g].time + 1);
+    if (is_late) group.time = late_time();
     int next = 0;
     Fit fitted = first_fit(*program_.pool, sizes_of(unit), rows_of(unit), next);
     group.axes = std::move(fitted.axes);
     group.has_rows = unit.reduction != nullptr;
     group.units.push_back({index, std::move(fitted.at), false});
     next_axis_.push_back(next);
+    is_needed_.push_back(false);
     group_of_[index] = static_cast<int>(groups_.size());
+    note_needed(from, group_of_[index]);
     note_reads(unit, group_of_[index]);
     groups_.push_back(std::move(group));
+    writes_.note(index, group_of_[index], groups_.back());
+  }
+
+  // Writes are the last units, and all of them come after all others.
+  int late_time() {
+    if (late_time_ < 0) {
+      late_time_ = 0;
+      for (const Group& group : groups_) late_time_ = std::max(late_time_, group.time + 1);
+    }
+    return late_time_;
   }
 
   // Groups that made what the unit reads, then groups that read or draw the same.
@@ -140,8 +158,11 @@ class Fuser {
     if (!can_cut_with(unit, first)) return false;
     const bool is_cut = first.reduction && first.reduction->cut_length;
     if (group.units.size() >= kMaxUnits) return false;
+    // A group that nothing depends on may run later.
+    int time = group.time;
     for (int other : from)
-      if (other != g && groups_[other].time >= group.time) return false;
+      if (other != g) time = std::max(time, groups_[other].time + 1);
+    if (time != group.time && is_needed_[g]) return false;
     const bool reduces = unit.kind != Unit::Kind::Pointwise;
     for (bool is_per_row : {false, true}) {
       if (is_per_row && (reduces || !group.has_rows || first.kind == Unit::Kind::Scan)) break;
@@ -152,6 +173,7 @@ class Fuser {
       if (!fitted || !keeps_rows(group, *fitted, unit)) continue;
       if (first.kind == Unit::Kind::Scan && splits_row(group, *fitted)) continue;
       if (!reads_in_place(unit, g, *fitted)) continue;
+      if (!writes_.can_join(unit, fitted->at, g, group, fitted->replaced)) continue;
       next_axis_[g] = next;
       group.axes = std::move(fitted->axes);
       if (!fitted->replaced.empty())
@@ -159,10 +181,13 @@ class Fuser {
           for (const Expr*& at : member.at)
             at = symbolic::substitute(*program_.pool, at, fitted->replaced);
       group.has_rows |= reduces;
+      group.time = time;
       place_in_group_[index] = group.units.size();
       group.units.push_back({index, std::move(fitted->at), is_per_row});
       group_of_[index] = g;
+      note_needed(from, g);
       note_reads(unit, g);
+      writes_.note(index, g, group);
       return true;
     }
     return false;
@@ -220,6 +245,11 @@ class Fuser {
     return true;
   }
 
+  void note_needed(const std::vector<int>& from, int by) {
+    for (int g : from)
+      if (g != by) is_needed_[g] = true;
+  }
+
   void note_reads(const Unit& unit, int g) {
     for (const Read& read : unit.reads)
       if (read.definition)
@@ -246,6 +276,9 @@ class Fuser {
   std::vector<Group> groups_;
   std::vector<int> group_of_, next_axis_;
   std::vector<size_t> place_in_group_;
+  InputWrites writes_;
+  int late_time_ = -1;                 // of writes; -1 before the first one
+  std::vector<bool> is_needed_;        // by group: another one depends on it
   std::map<int, int> readers_;         // by definition: the newest group that reads it
   std::map<int, int> result_readers_;  // by group: the newest one that reads its reductions
   std::map<int, int> drawers_;         // by stream: the newest group that draws from it
@@ -253,6 +286,6 @@ class Fuser {
 
 }  // namespace
 
-std::vector<Group> fuse(const Program& program) { return Fuser(program).run(); }
+Fused fuse(const Program& program) { return Fuser(program).run(); }
 
 }  // namespace taeda::inductor

@@ -43,9 +43,17 @@ struct Group {
   std::vector<Group> operands;  // of the call, or of the product
   int argument = -1;            // that the group fills; -1 for none
   bool is_by_columns = false;   // how a block of it lies in memory
+
+  // ---- Note [Joined kernels] ----
+  std::vector<Group> joined;  // that run in the same kernel, as its members or before it
 };
 
-// Groups in the order in which they run.
-TAEDA_API std::vector<Group> fuse(const Program& program);
+struct Fused {
+  std::vector<Group> groups;  // in the order in which they run
+  // Units that write to inputs, and read what another group overwrites before. Their sources are to
+  // be stored, and units to be found again.
+  std::vector<int> misplaced;
+};
+TAEDA_API Fused fuse(const Program& program);
 
 }  // namespace taeda::inductor

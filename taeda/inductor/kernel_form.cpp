@@ -25,6 +25,8 @@ namespace {
 
 // Elements that a thread is worth.
 constexpr int64_t kGrainElements = 32768;
+// The same of joined kernels, whose members come from all over the memory.
+constexpr int64_t kJoinedGrainElements = 2 * kGrainElements;
 
 // Elements that one index of the axes before `first_axis` stands for.
 const Expr* work_of(symbolic::ExprPool& pool, const kernel::Loop& loop, size_t first_axis) {
@@ -104,7 +106,23 @@ KernelForm::KernelForm(kernel::Kernel kernel, const std::vector<const Expr*>& sy
                         can_split(*loop)});
   for (const Expr* size : lift_sizes(k)) params_.push_back(program_of(size, symbols));
   key_ = kernel::dump(k);
-  interpreter_ = std::make_unique<kernel::TileInterpreter>(k);
+}
+
+void KernelForm::make_interpreter() {
+  if (!interpreter_) interpreter_ = std::make_unique<kernel::TileInterpreter>(kernel_);
+}
+
+bool KernelForm::has_one_element() const {
+  return std::all_of(kernel_.steps.begin(), kernel_.steps.end(), [](const kernel::Step& step) {
+    const auto* loop = std::get_if<kernel::Loop>(&step);
+    if (!loop) return true;
+    const bool is_single =
+        std::all_of(loop->axes.begin(), loop->axes.end(),
+                    [](const kernel::Axis& axis) { return axis.extent->is_constant(1); });
+    return is_single && std::none_of(loop->steps.begin(), loop->steps.end(), [](const auto& inner) {
+             return std::holds_alternative<kernel::Loop>(inner);
+           });
+  });
 }
 
 std::string KernelForm::source(const std::string& name) {
@@ -122,35 +140,73 @@ void KernelForm::set_native(std::shared_ptr<kernel::NativeModule> module, const 
   native_.store(owned_.get(), std::memory_order_release);
 }
 
-KernelLaunch KernelForm::launch(const int64_t* symbols) const {
+KernelLaunch KernelForm::launch(const std::vector<std::shared_ptr<KernelForm>>& members,
+                                const int64_t* symbols) {
   KernelLaunch made;
-  for (const LoopInfo& loop : loops_) {
-    const int64_t work = std::max<int64_t>(loop.work(symbols), 1);
-    const int64_t grain = std::max<int64_t>(kGrainElements / work, 1);
-    made.loops.push_back({loop.extent(symbols), loop.is_parallel ? grain : 0});
+  const KernelForm& first = *members[0];
+  const auto work_of_index = [&](const KernelForm& form, size_t loop) {
+    return std::max<int64_t>(form.loops_[loop].work(symbols), 1);
+  };
+  for (size_t i = 0; i < first.loops_.size(); ++i) {
+    const bool is_parallel = first.loops_[i].is_parallel;
+    if (members.size() == 1) {
+      const int64_t grain = std::max<int64_t>(kGrainElements / work_of_index(first, i), 1);
+      made.loops.push_back({first.loops_[i].extent(symbols), is_parallel ? grain : 0});
+      continue;
+    }
+    LoopRange range{0, is_parallel ? kJoinedGrainElements : 0};
+    for (const std::shared_ptr<KernelForm>& member : members) {
+      range.starts.push_back(range.extent);
+      range.works.push_back(work_of_index(*member, i));
+      range.extent += range.works.back() * member->loops_[i].extent(symbols);
+    }
+    made.loops.push_back(std::move(range));
   }
-  for (const IndexProgram& param : params_) made.params.push_back(param(symbols));
+  for (const std::shared_ptr<KernelForm>& member : members) {
+    auto& params = made.params.emplace_back();
+    for (const IndexProgram& param : member->params_) params.push_back(param(symbols));
+  }
   return made;
 }
 
-bool KernelForm::run(bool may_be_native, char* const* buffers, const KernelLaunch& launch,
-                     const RunNumber* numbers) const {
+void KernelForm::run_part(const Native* native, size_t loop,
+                          const kernel::LaunchArguments& arguments, int64_t begin,
+                          int64_t end) const {
+  if (native)
+    native->functions[loop](arguments.buffers, arguments.params, arguments.scalars, arguments.error,
+                            begin, end);
+  else
+    interpreter_->run(static_cast<int>(loop), arguments, begin, end);
+}
+
+bool KernelForm::run(bool may_be_native, char* const* buffers, size_t num_buffers,
+                     const KernelLaunch& launch, const RunNumber* numbers) const {
   const Native* native = this->native(may_be_native);
   int64_t error[2] = {0, 0};
-  const int64_t* params = launch.params.data();
-  const kernel::LaunchArguments arguments{buffers, params, numbers, error};
-  for (size_t i = 0; i < loops_.size(); ++i) {
+  const auto arguments = [&](size_t member) {
+    return kernel::LaunchArguments{buffers + member * num_buffers, launch.params[member].data(),
+                                   numbers, error};
+  };
+  for (size_t i = 0; i < launch.loops.size(); ++i) {
+    const LoopRange& range = launch.loops[i];
     const auto part = [&](int64_t begin, int64_t end) {
-      if (native)
-        native->functions[i](buffers, params, numbers, error, begin, end);
-      else
-        interpreter_->run(static_cast<int>(i), arguments, begin, end);
+      if (range.starts.empty()) return run_part(native, i, arguments(0), begin, end);
+      const auto after = std::upper_bound(range.starts.begin(), range.starts.end(), begin);
+      for (size_t m = static_cast<size_t>(after - range.starts.begin()) - 1; begin < end; ++m) {
+        const bool is_last = m + 1 == range.starts.size();
+        const int64_t start = range.starts[m], work = range.works[m];
+        const int64_t stop = std::min(end, is_last ? range.extent : range.starts[m + 1]);
+        // An index belongs to the part that has its first element.
+        const int64_t first = (begin - start + work - 1) / work;
+        const int64_t last = (stop - start + work - 1) / work;
+        if (first < last) run_part(native, i, arguments(m), first, last);
+        begin = stop;
+      }
     };
-    const auto [extent, grain] = launch.loops[i];
-    if (grain == 0 || extent <= grain)
-      part(0, extent);
+    if (range.grain == 0 || range.extent <= range.grain)
+      part(0, range.extent);
     else
-      parallel_for(0, extent, grain, part);
+      parallel_for(0, range.extent, range.grain, part);
   }
   return error[0] == 0;
 }
@@ -161,13 +217,8 @@ bool KernelForm::run_block(bool may_be_native, char* const* buffers, const int64
   SmallVector<int64_t, 16> params;
   for (const IndexProgram& param : params_) params.push_back(param(symbols));
   int64_t error[2] = {0, 0};
-  for (size_t i = 0; i < loops_.size(); ++i) {
-    const int64_t extent = loops_[i].extent(symbols);
-    if (native)
-      native->functions[i](buffers, params.data(), numbers, error, 0, extent);
-    else
-      interpreter_->run(static_cast<int>(i), {buffers, params.data(), numbers, error}, 0, extent);
-  }
+  for (size_t i = 0; i < loops_.size(); ++i)
+    run_part(native, i, {buffers, params.data(), numbers, error}, 0, loops_[i].extent(symbols));
   return error[0] == 0;
 }
 

@@ -18,14 +18,17 @@ IndexProgram program_of(const Expr* e, const std::vector<const Expr*>& symbols);
 
 // How an outermost loop runs in a run of known sizes.
 struct LoopRange {
-  int64_t extent;
-  int64_t grain;  // indices that a thread is worth; the loop is serial where it is 0
+  int64_t extent;  // indices; of a joined kernel, elements of all members
+  int64_t grain;   // as many as a thread is worth; the loop is serial where it is 0
+  // Of a joined kernel, by member: the element that its first index begins with, and elements per
+  // index.
+  std::vector<int64_t> starts = {}, works = {};
 };
 
 // What a kernel takes of a run of known sizes.
 struct KernelLaunch {
   std::vector<LoopRange> loops;
-  std::vector<int64_t> params;  // Note [Lifted sizes]
+  std::vector<std::vector<int64_t>> params;  // by member: Note [Lifted sizes]
 };
 
 // A number of a run, as kernels read them.
@@ -38,9 +41,12 @@ class KernelForm {
  public:
   KernelForm(kernel::Kernel kernel, const std::vector<const Expr*>& symbols);
 
-  KernelLaunch launch(const int64_t* symbols) const;
-  // `buffers`: memory by buffer. False where an index that was read lies outside of its dimension.
-  bool run(bool may_be_native, char* const* buffers, const KernelLaunch& launch,
+  // The launch of kernels with equal keys, whose forms these are (Note [Joined kernels]).
+  static KernelLaunch launch(const std::vector<std::shared_ptr<KernelForm>>& members,
+                             const int64_t* symbols);
+  // `buffers`: memory by buffer, `num_buffers` of each member. False where an index that was read
+  // lies outside of its dimension.
+  bool run(bool may_be_native, char* const* buffers, size_t num_buffers, const KernelLaunch& launch,
            const RunNumber* numbers) const;
   // The same on this thread alone, for symbols that change from block to block.
   bool run_block(bool may_be_native, char* const* buffers, const int64_t* symbols,
@@ -52,6 +58,10 @@ class KernelForm {
   const std::string& key() const { return key_; }
   // Its functions as C++, under another name.
   std::string source(const std::string& name);
+  // Whether each of its loops has one index, whatever the sizes are.
+  bool has_one_element() const;
+  // To be called before the first run.
+  void make_interpreter();
   // Buffers of the program that it writes.
   const std::vector<int>& written() const { return written_; }
   // Memory that it needs beside the program's: buffers behind those.
@@ -78,6 +88,9 @@ class KernelForm {
   const Native* native(bool may_be_native) const {
     return may_be_native ? native_.load(std::memory_order_acquire) : nullptr;
   }
+  // Indices of a loop of one member.
+  void run_part(const Native* native, size_t loop, const kernel::LaunchArguments& arguments,
+                int64_t begin, int64_t end) const;
 
   kernel::Kernel kernel_;
   std::string text_, key_;

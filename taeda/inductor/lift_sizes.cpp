@@ -1,6 +1,7 @@
 // Rewrites a kernel's indices over parameters of its own.
 #include "taeda/inductor/lift_sizes.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "taeda/base/str.h"
@@ -26,6 +27,13 @@ class Lifter {
     return made;
   }
 
+  // Nothing is assumed of its value: the pool is shared, and another kernel's has the same name.
+  const Expr* param(const Expr* e) {
+    params.push_back(pool_.symbol(str("p", params.size()), SymKind::Int, symbolic::IntRange(), {}));
+    expressions.push_back(e);
+    return params.back();
+  }
+
   std::vector<const Expr*> params, expressions;
 
  private:
@@ -44,17 +52,44 @@ class Lifter {
     return pool_.make(e->op, Span<const Expr*>(args.data(), args.size()));
   }
 
-  // Nothing is assumed of its value: the pool is shared, and another kernel's has the same name.
-  const Expr* param(const Expr* e) {
-    params.push_back(pool_.symbol(str("p", params.size()), SymKind::Int, symbolic::IntRange(), {}));
-    expressions.push_back(e);
-    return params.back();
-  }
-
   kernel::Kernel& kernel_;
   symbolic::ExprPool& pool_;
   std::unordered_map<const Expr*, const Expr*> made_;
 };
+
+// Loops of one axis that store and nothing else.
+bool is_flat(const kernel::Kernel& kernel) {
+  const bool has_loops =
+      std::all_of(kernel.steps.begin(), kernel.steps.end(), [](const kernel::Step& step) {
+        const auto* loop = std::get_if<kernel::Loop>(&step);
+        return loop && loop->axes.size() == 1 && loop->axes[0].role == kernel::Role::Kept &&
+               std::all_of(loop->steps.begin(), loop->steps.end(), [](const kernel::Step& inner) {
+                 return std::holds_alternative<kernel::Store>(inner);
+               });
+      });
+  return has_loops && std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](auto& buffer) {
+           return buffer.space == kernel::Space::Global;
+         });
+}
+
+bool is_many(const Expr* size) { return size->is_constant() && size->value.integer > 1; }
+
+// The sizes of a flat kernel that are constants. Names of axes tell their constant extents.
+void lift_constants(kernel::Kernel& kernel, Lifter& lift) {
+  for (kernel::Step& step : kernel.steps) {
+    auto& loop = std::get<kernel::Loop>(step);
+    kernel::Axis& axis = loop.axes[0];
+    if (!is_many(axis.extent)) continue;
+    const Expr* var = kernel::fresh_axis(kernel, "i");
+    kernel::rewrite_indices(kernel, loop.steps, [&](const Expr* at) {
+      return symbolic::substitute(*kernel.pool, at, {{axis.var, var}});
+    });
+    axis.var = var;
+    axis.extent = lift.param(axis.extent);
+  }
+  for (kernel::Buffer& buffer : kernel.buffers)
+    if (is_many(buffer.numel)) buffer.numel = lift.param(buffer.numel);
+}
 
 }  // namespace
 
@@ -64,6 +99,7 @@ std::vector<const Expr*> lift_sizes(kernel::Kernel& kernel) {
     kernel.values.set_extent(i, lift(kernel.values.indirects()[i].extent));
   kernel::rewrite_indices(kernel, kernel.steps, [&](const Expr* at) { return lift(at); });
   for (kernel::Buffer& buffer : kernel.buffers) buffer.numel = lift(buffer.numel);
+  if (is_flat(kernel)) lift_constants(kernel, lift);
   kernel.params = std::move(lift.params);
   return std::move(lift.expressions);
 }

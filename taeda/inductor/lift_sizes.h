@@ -7,7 +7,9 @@
 //   loop i < s0, j < max(1, s1//2 + 4)          loop i < p0, j < p1
 //     store y[i*max(1, s1//2 + 4) + j] = ..       store y[p1*i + j] = ..
 //
-// Such kernels are short, and those of layers that differ in nothing but sizes are one kernel.
+// Such kernels are short, and those of layers that differ in nothing but sizes are one kernel. So
+// are kernels of one axis whose sizes are constants: nothing but the number of elements depends on
+// them.
 #pragma once
 
 #include "taeda/kernel/ir/kernel.h"

@@ -18,6 +18,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/index_map.h"
 #include "taeda/ops/lowering.h"
+#include "taeda/ops/operators.h"
 
 namespace taeda::inductor {
 
@@ -185,6 +186,8 @@ class GraphLowering final : public Lowering {
   void lower_placeholder(const Node& node);
   void lower_operator(const Node& node, Operator& op);
   void lower_output(const Node& node);
+  // Note [Writes to inputs]
+  void lower_write(const Node& node);
   void lower_by(const LoweringEntry& entry, const Node& node, const std::vector<int>& outs);
   void lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs);
   void take_pointwise(const lowered::PointwiseCall& call);
@@ -339,6 +342,7 @@ void GraphLowering::lower_placeholder(const Node& node) {
 void GraphLowering::lower_operator(const Node& node, Operator& op) {
   const Value val = node.val();
   if (is_symbolic_number(val)) return;  // a size
+  if (&op == &ops::copy_) return lower_write(node);
   std::vector<int> outs;
   const auto add = [&](const Value& v) {
     if (v.is<Tensor>() && v.get<Tensor>().defined())
@@ -362,6 +366,37 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
   });
   if (!is_view) return lower_as_call(node, op, outs);
   for (int out : outs) read_from_memory(out);
+}
+
+void GraphLowering::lower_write(const Node& node) {
+  const Node* target = node.args().at(0).node();
+  const Node* from = node.args().at(1).node();
+  TAEDA_CHECK_NOT_IMPLEMENTED(target && from && target->op() == fx::OpCode::Placeholder,
+                              "a write to what is no input (", node.name(), ") cannot be compiled");
+  const int input = by_node_.at(target).at(0);
+  const Definition& given = *program_->values[by_node_.at(from).at(0)].definition;
+  const TensorValue old = program_->values[program_->values[input].root];
+  TAEDA_CHECK_NOT_IMPLEMENTED(!old.fake.is_conj() && !old.fake.is_neg(), "a write to a flagged ",
+                              "input (", node.name(), ") cannot be compiled");
+  const Place sizes = old.geometry.sizes;
+  const DType dtype = old.fake.dtype();
+  const auto copied = [&](const Definition& other) -> const Definition& {
+    return make(dtype, sizes, [&other, sizes, dtype](kernel::Emitter& e, const Place& at) {
+      const kernel::Sym x = e.read(other, broadcast_place(e.pool(), sizes, other.sizes, at));
+      return e.cast(x, kernel::compute_type(dtype));
+    });
+  };
+  // What lies in memory may be written as well.
+  const Definition& source = given.value ? given : copied(given);
+  TensorValue value = old;
+  value.definition = &copied(source);
+  value.name = node.name();
+  value.root = static_cast<int>(program_->values.size());
+  value.is_kept = true;
+  value.num_uses = 0;
+  program_->writes.push_back({value.root, program_->memories[old.geometry.memory].number, &source});
+  program_->values.push_back(std::move(value));
+  handles_.emplace_back();
 }
 
 // The arguments of a lowering: tensors without memory, and numbers.

@@ -80,6 +80,11 @@ class MemoryAssigner {
     if (g.memory >= 0) return;
     const int value = value_of_[definition.id];
     const bool is_root = value >= 0 && program_.values[value].root == value;
+    // Note [Writes to inputs]
+    if (is_root && program_.values[value].geometry.memory >= 0) {
+      g = program_.values[value].geometry;
+      return;
+    }
     g = is_root ? program_.values[value].geometry : dense(definition.sizes);
     const bool is_result =
         is_root && (results_.count(value) != 0 || program_.values[value].is_apart);

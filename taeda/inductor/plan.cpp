@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "taeda/fx/bind.h"
+#include "taeda/inductor/join.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/product_blocks.h"
 #include "taeda/inductor/units.h"
@@ -51,6 +52,17 @@ void drop_empty(Program& program, std::vector<Group>& groups) {
   });
 }
 
+// Of units that write to inputs.
+void store_sources(Program& program, const std::vector<int>& units) {
+  std::unordered_set<const Definition*> found;
+  for (const int unit : units) found.insert(program.units[unit].definition);
+  for (Write& write : program.writes) {
+    if (!found.count(program.values[write.value].definition)) continue;
+    TAEDA_INTERNAL_CHECK(!write.is_stored, "a write to an input cannot be placed");
+    write.is_stored = true;
+  }
+}
+
 class Stopwatch {
  public:
   double lap() {
@@ -86,7 +98,13 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   Stopwatch watch;
   find_units(*program);
   seconds.emplace_back("units", watch.lap());
-  groups = fuse(*program);
+  Fused fused = fuse(*program);
+  while (!fused.misplaced.empty()) {
+    store_sources(*program, fused.misplaced);
+    find_units(*program);
+    fused = fuse(*program);
+  }
+  groups = std::move(fused.groups);
   if (options.fuses_into_products) attach_to_products(*program, groups);
   seconds.emplace_back("fuse", watch.lap());
   assign_memory(*program, groups);
@@ -103,28 +121,44 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
     return std::make_unique<KernelStep>(write_block_kernel(group, std::move(whole)), block_sizes,
                                         forms, add_memory);
   };
-  for (const Group& group : groups) {
-    PlanStep& step = steps.emplace_back();
-    const bool has_product = group.product >= 0;
-    const Unit& first = program->units[has_product ? group.product : group.units[0].unit];
-    if (first.kind == Unit::Kind::Call) {
-      step.call = call_step(first, group);
-      for (const Group& operand : group.operands) {
-        const int value = first.call->arguments[operand.argument].tensor;
-        step.operands.push_back({block_kernel(operand, write_kernel(*program, operand, "kernel")),
-                                 value, program->values[value].geometry.memory,
-                                 operand.is_by_columns,
-                                 operand.argument == step.call->product->second});
-      }
-      if (!has_product) continue;
-    }
-    GroupKernel whole = write_kernel(*program, group, "kernel");
-    if (has_product && options.has_post_ops)
-      step.call->post_ops = find_post_ops(*program, group, whole);
-    step.kernel = has_product ? block_kernel(group, std::move(whole))
-                              : std::make_unique<KernelStep>(std::move(whole), program->symbols,
-                                                             forms, add_memory);
+  const auto first_unit = [this](const Group& group) -> const Unit& {
+    return program->units[group.product >= 0 ? group.product : group.units[0].unit];
+  };
+  std::vector<GroupStep> made;
+  for (Group& group : groups) {
+    GroupStep& step = made.emplace_back();
+    step.group = std::move(group);
+    if (first_unit(step.group).kind != Unit::Kind::Call)
+      step.kernels.push_back(std::make_unique<KernelStep>(
+          write_kernel(*program, step.group, "kernel"), program->symbols, forms, add_memory));
   }
+  join_kernels(*program, made);
+  groups.clear();
+  for (GroupStep& one : made) {
+    const Group& group = groups.emplace_back(std::move(one.group));
+    PlanStep& step = steps.emplace_back();
+    if (!one.kernels.empty()) {
+      for (size_t i = 0; i < one.kernels.size(); ++i)
+        if (i != one.own)
+          (i < one.own ? step.leading : step.trailing).push_back(std::move(one.kernels[i]));
+      step.kernel = std::move(one.kernels[one.own]);
+      continue;
+    }
+    const Unit& first = first_unit(group);
+    step.call = call_step(first, group);
+    for (const Group& operand : group.operands) {
+      const int value = first.call->arguments[operand.argument].tensor;
+      step.operands.push_back({block_kernel(operand, write_kernel(*program, operand, "kernel")),
+                               value, program->values[value].geometry.memory, operand.is_by_columns,
+                               operand.argument == step.call->product->second});
+    }
+    if (group.product < 0) continue;
+    GroupKernel whole = write_kernel(*program, group, "kernel");
+    if (options.has_post_ops) step.call->post_ops = find_post_ops(*program, group, whole);
+    step.kernel = block_kernel(group, std::move(whole));
+  }
+  for (const PlanStep& step : steps)
+    step.for_each_kernel([](KernelStep& kernel) { kernel.form().make_interpreter(); });
   seconds.emplace_back("write", watch.lap());
 }
 
@@ -250,6 +284,10 @@ void CompiledGraph::Parts::make_shapes() {
                                 value.fake.device(), " are not compiled yet");
     shapes.push_back(shape_of(value.geometry));
   }
+  for (const Program::Input& input : program->inputs)
+    kinds.push_back(input.fake.defined()
+                        ? TracedKind{input.fake.dtype(), input.fake.dim(), input.fake.device()}
+                        : TracedKind{});
   for (const Memory& memory : program->memories)
     numels.push_back(program_of(memory.numel, program->symbols));
   for (const Stream& stream : program->streams)

@@ -25,6 +25,8 @@ struct StepReport {
   std::vector<std::string> values;      // that it gives, as the graph names them
   std::vector<std::string> nodes;       // of the graph that run inside of it, with their operators
   std::vector<std::string> lines;       // of the program that they come from
+  int members = 0;                      // equal kernels that it joins, with itself
+  int singles = 0;                      // kernels of one element that share its launch
   int64_t packed_bytes = 0;             // of a frozen operand that is kept in panels
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t bytes_saved = 0;  // of values that fusion keeps out of memory, written and read

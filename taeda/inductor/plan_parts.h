@@ -43,6 +43,8 @@ struct OperandStep {
 // A kernel, a call, or a product whose blocks the kernel finishes: Note [Finished blocks].
 struct PlanStep {
   std::unique_ptr<KernelStep> kernel;
+  // Kernels of one element that run before and after it: Note [Joined kernels].
+  std::vector<std::unique_ptr<KernelStep>> leading, trailing;
   std::optional<CallStep> call;
   std::vector<OperandStep> operands;
   std::vector<int> dying;  // memories of calls that nothing reads after it
@@ -52,11 +54,13 @@ struct PlanStep {
   mutable std::atomic<int64_t> nanoseconds{0};              // of timed runs
   mutable std::atomic<bool> is_finished_by_library{false};  // in the last run: Note [Post-ops]
 
-  // Those of operands first.
+  // In the order in which they run.
   template <class F>
   void for_each_kernel(F&& f) const {
     for (const OperandStep& operand : operands) f(*operand.kernel);
+    for (const auto& one : leading) f(*one);
     if (kernel) f(*kernel);
+    for (const auto& one : trailing) f(*one);
   }
 };
 
@@ -70,6 +74,13 @@ struct SymbolBinding {
   int64_t scale = 1, offset = 0;
   size_t symbol = 0;  // of the program's
   std::optional<IndexProgram> rest = {};
+};
+
+// What every run compares of an input that is a tensor, side by side for all of them.
+struct TracedKind {
+  DType dtype;
+  int64_t dim;
+  Device device;
 };
 
 struct ShapePrograms {
@@ -99,6 +110,7 @@ struct CompiledGraph::Parts {
   fx::CompiledFn eager;
   std::vector<Group> groups;  // by step
   std::deque<PlanStep> steps;
+  std::vector<TracedKind> kinds;                        // by input
   std::vector<SymbolBinding> bindings;                  // by symbol
   std::vector<ShapePrograms> shapes;                    // by value
   std::vector<IndexProgram> numels;                     // by memory

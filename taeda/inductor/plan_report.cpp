@@ -67,14 +67,18 @@ void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
       const auto found = nodes.find(name);
       if (found != nodes.end() && seen.insert(found->second).second) open.push_back(found->second);
     };
-    for (const GroupUnit& member : groups[s].units) {
-      const Unit& unit = program->units[member.unit];
-      if (unit.reduction) continue;
-      // A node with several results has a unit for each.
-      if (std::find(step.values.begin(), step.values.end(), unit.name) == step.values.end())
-        step.values.push_back(unit.name);
-      visit(unit.name);
-    }
+    std::unordered_set<std::string> given;
+    const auto visit_units = [&](const Group& group) {
+      for (const GroupUnit& member : group.units) {
+        const Unit& unit = program->units[member.unit];
+        if (unit.reduction) continue;
+        // A node with several results has a unit for each.
+        if (given.insert(unit.name).second) step.values.push_back(unit.name);
+        visit(unit.name);
+      }
+    };
+    visit_units(groups[s]);
+    for (const Group& joined : groups[s].joined) visit_units(joined);
     // Notes open nodes, and where they are computed, what is computed inside of them.
     const auto follow = [&](bool is_computed) {
       while (!open.empty()) {
@@ -201,20 +205,25 @@ PlanReport CompiledGraph::report() const {
       (step.call ? one.epilogue : one.name) =
           str("kernel", report.kernels + static_cast<int>(one.prologues.size()));
     one.is_native = true;
+    one.singles = static_cast<int>(step.leading.size() + step.trailing.size());
+    if (step.kernel) one.members = static_cast<int>(step.kernel->num_members());
     step.for_each_kernel([&](const KernelStep& kernel) {
       ++report.kernels;
       forms.insert(&kernel.form());
       report.native += kernel.form().is_native();
       one.is_native &= kernel.form().is_native();
-      const std::vector<int>& written = kernel.written();
-      for (const int memory : kernel.memories()) {
-        if (in_cache.count(memory)) continue;
-        (std::find(written.begin(), written.end(), memory) == written.end() ? one.bytes_read
-                                                                            : one.bytes_written) +=
-            bytes[memory];
-      }
+      const std::unordered_set<int> written(kernel.written().begin(), kernel.written().end());
+      for (const int memory : kernel.memories())
+        if (!in_cache.count(memory))
+          (written.count(memory) ? one.bytes_written : one.bytes_read) += bytes[memory];
     });
     one.is_native &= step.kernel || !step.operands.empty();
+    // Kernels of one element are part of the one that they share a launch with.
+    const auto is_native = [](const auto& kernel) { return kernel->form().is_native(); };
+    for (const auto* all : {&step.leading, &step.trailing}) {
+      report.kernels -= static_cast<int>(all->size());
+      report.native -= static_cast<int>(std::count_if(all->begin(), all->end(), is_native));
+    }
   }
   const std::vector<std::string> names = memory_names(program);
   for (size_t i = 0; i < plan.temporaries.size(); ++i) {
@@ -240,6 +249,11 @@ std::string call_text(const PlanStep& step) {
              step.kernel ? ", its blocks finished by\n" : "\n\n");
 }
 
+std::string joined_text(const KernelStep& kernel) {
+  const size_t others = kernel.num_members() - 1;
+  return others == 0 ? "" : str("joined with ", others, " equal ones\n");
+}
+
 }  // namespace
 
 std::string CompiledGraph::text() const {
@@ -248,7 +262,12 @@ std::string CompiledGraph::text() const {
     for (const OperandStep& operand : step.operands)
       text += "operand, filled where it is packed, by\n" + operand.kernel->form().text() + "\n";
     if (step.call) text += call_text(step);
-    if (step.kernel) text += step.kernel->form().text() + "\n";
+    for (const auto& kernel : step.leading)
+      text += kernel->form().text() + joined_text(*kernel) + "before\n";
+    if (step.kernel) text += step.kernel->form().text() + joined_text(*step.kernel);
+    for (const auto& kernel : step.trailing)
+      text += "and then\n" + kernel->form().text() + joined_text(*kernel);
+    if (step.kernel) text += "\n";
   }
   return text;
 }

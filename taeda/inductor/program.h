@@ -102,6 +102,25 @@ struct Unit {
   std::string name;               // of the graph's node
   std::vector<int> streams = {};  // that it draws from
   bool is_cheap = false;          // computing it again costs no more than reading it
+  bool may_fail = false;          // it reads memory at indices that are read
+  int written = -1;               // the memory of an input: Note [Writes to inputs]
+};
+
+// Note [Writes to inputs]: a copy_ to an input at the end of a graph is a value whose memory is the
+// input's, so a kernel writes there at once:
+//
+//   p_new = p - g * 0.1                one unit, stored to the memory of p
+//   copy_(p, p_new)           ->
+//
+// It stands where nothing reads the old elements later: in the kernel that reads them, if it reads
+// each where it writes it, and otherwise behind all that reads them. An error of a run must leave
+// inputs as they were. So in programs that call operators or read memory at indices of memory,
+// writes are copies of finished values behind everything else.
+struct Write {
+  int value;                 // in the memory of the input
+  int input;                 // its number
+  const Definition* source;  // of the elements
+  bool is_stored = false;    // the source lies in memory of its own before
 };
 
 struct Program {
@@ -111,6 +130,8 @@ struct Program {
   std::deque<Call> calls;
   std::vector<Stream> streams;
   std::vector<TensorValue> values;
+  std::vector<Write> writes;
+  bool has_late_writes = false;  // behind everything else: Note [Writes to inputs]
   std::vector<Memory> memories;
   std::vector<Unit> units;  // in an order in which they can run
   // By definition and by reduction: the unit that computes it; -1 where it is computed in place.

@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/write_watch.h"
 #include "taeda/base/env.h"
 #include "taeda/base/parallel.h"
 #include "taeda/core/generator.h"
@@ -104,6 +105,8 @@ class Run {
   void reserve_streams(int call);
   // False where an index is out of range.
   bool run_steps();
+  // Writes to inputs are there; those of inputs that were laid out anew are brought back.
+  void count_writes(const std::vector<Value>& inputs);
   std::vector<Value> results();
 
  private:
@@ -124,8 +127,19 @@ class Run {
   bool packs_operands(int second, const TensorShape& result) const;
   // Writes an operand to its memory.
   bool write_operand(const OperandStep& operand, bool may_be_native) const;
+  // Calls f(kernel, launch) for the kernels of a step without a call.
+  template <class F>
+  void for_each_launch(size_t step, F&& f) const {
+    const PlanStep& one = plan_.steps[step];
+    const KernelLaunch* single = state_.layout->singles[step].data();
+    for (const auto& kernel : one.leading) f(*kernel, *single++);
+    f(*one.kernel, state_.layout->launches[step]);
+    for (const auto& kernel : one.trailing) f(*kernel, *single++);
+  }
   bool run_kernel(size_t step);
   bool run_both_forms(size_t step);
+  bool compare_forms(FunctionRef<bool(bool is_native)> run, bool is_native,
+                     const std::vector<int>& written, const std::string& text);
 
   CompiledGraph::Parts& plan_;
   const Program& program_;
@@ -138,11 +152,11 @@ const Tensor& Run::checked_input(const Value& given, size_t i) const {
   TAEDA_CHECK_TYPE(given.is<Tensor>() && given.get<Tensor>().defined(), "input ", i,
                    " is no tensor");
   const Tensor& t = given.get<Tensor>();
-  const Tensor& like = program_.inputs[i].fake;
-  TAEDA_CHECK(t.dtype() == like.dtype() && t.dim() == like.dim() && t.device() == like.device(),
-              "input ", i, " is a ", t.dim(), "-dimensional tensor of ", t.dtype(), " on ",
-              t.device(), ", and was traced as a ", like.dim(), "-dimensional one of ",
-              like.dtype(), " on ", like.device());
+  const TracedKind& like = plan_.kinds[i];
+  TAEDA_CHECK(t.dtype() == like.dtype && t.dim() == like.dim && t.device() == like.device, "input ",
+              i, " is a ", t.dim(), "-dimensional tensor of ", t.dtype(), " on ", t.device(),
+              ", and was traced as a ", like.dim, "-dimensional one of ", like.dtype, " on ",
+              like.device);
   return t;
 }
 
@@ -394,7 +408,6 @@ bool Run::packs_operands(int second, const TensorShape& result) const {
 
 bool Run::run_product(size_t index, bool may_be_native) {
   const PlanStep& step = plan_.steps[index];
-  step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
   push_arguments(index);
   const int result = step.call->call->results[0];
   const TensorShape& shape = state_.layout->shapes[result];
@@ -466,41 +479,59 @@ void Run::check_form(const KernelStep& kernel) const {
 }
 
 bool Run::run_kernel(size_t index) {
-  const KernelStep& kernel = *plan_.steps[index].kernel;
-  check_form(kernel);
-  return kernel.run(state_.memories.data(), state_.layout->launches[index], state_.numbers.data());
+  bool is_good = true;
+  for_each_launch(index, [&](const KernelStep& kernel, const KernelLaunch& launch) {
+    is_good = is_good && kernel.run(state_.memories.data(), launch, state_.numbers.data());
+  });
+  return is_good;
 }
 
 // Compares what both forms of a step's kernels write.
 bool Run::run_both_forms(size_t index) {
   const PlanStep& step = plan_.steps[index];
-  const auto run = [&](bool is_native) {
-    if (step.call) return run_product(index, is_native);
-    return step.kernel->run_as(is_native, state_.memories.data(), state_.layout->launches[index],
-                               state_.numbers.data());
-  };
-  const bool is_good = run(false);
+  bool is_good = true;
+  if (!step.call) {
+    for_each_launch(index, [&](const KernelStep& kernel, const KernelLaunch& launch) {
+      const auto run = [&](bool is_native) {
+        return kernel.run_as(is_native, state_.memories.data(), launch, state_.numbers.data());
+      };
+      is_good = is_good && compare_forms(run, kernel.form().is_native(), kernel.written(), kernel.form().text());
+    });
+    return is_good;
+  }
   bool is_native = true;
   std::string text;
   step.for_each_kernel([&](const KernelStep& kernel) {
     is_native &= kernel.form().is_native();
     text += kernel.form().text();
   });
-  if (!is_native) return is_good;
-  std::vector<int> written;
-  if (step.kernel)
-    written = step.kernel->written();
-  else
-    written = {program_.values[step.call->call->results[0]].geometry.memory};
-  const auto bytes_of = [&](int memory) {
-    return static_cast<size_t>(state_.layout->numels[memory] *
-                               item_size(program_.memories[memory].dtype));
+  const std::vector<int> written =
+      step.kernel ? step.kernel->written()
+                  : std::vector<int>{program_.values[step.call->call->results[0]].geometry.memory};
+  return compare_forms([&](bool native) { return run_product(index, native); }, is_native, written,
+                       text);
+}
+
+bool Run::compare_forms(FunctionRef<bool(bool is_native)> run, bool is_native,
+                        const std::vector<int>& written, const std::string& text) {
+  if (!is_native) return run(false);
+  const auto contents = [&] {
+    std::vector<std::vector<char>> all;
+    for (const int memory : written) {
+      const char* at = state_.memories[memory];
+      const int64_t bytes = state_.layout->numels[memory] *
+                            static_cast<int64_t>(item_size(program_.memories[memory].dtype));
+      all.emplace_back(at, at + bytes);
+    }
+    return all;
   };
-  std::vector<std::vector<char>> interpreted;
-  for (const int memory : written) {
-    const char* at = state_.memories[memory];
-    interpreted.emplace_back(at, at + bytes_of(memory));
-  }
+  // Inputs are read where they are written.
+  const std::vector<std::vector<char>> before = contents();
+  const bool is_good = run(false);
+  const std::vector<std::vector<char>> interpreted = contents();
+  for (size_t i = 0; i < written.size(); ++i)
+    if (program_.memories[written[i]].kind == Memory::Kind::Input)
+      std::copy(before[i].begin(), before[i].end(), state_.memories[written[i]]);
   TAEDA_CHECK(run(true) == is_good, "a native kernel found an index out of range where the ",
               "interpreted one did not, or the other way round:\n", text);
   if (!is_good) return false;
@@ -517,6 +548,10 @@ bool Run::run_both_forms(size_t index) {
 bool Run::run_steps() {
   const bool is_checked = plan_.is_checked.load(std::memory_order_relaxed);
   const bool is_timed = plan_.is_timed.load(std::memory_order_relaxed);
+  // Before anything is written.
+  if (plan_.needs_native.load(std::memory_order_relaxed))
+    for (const PlanStep& step : plan_.steps)
+      step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
     const auto start = is_timed ? Clock::now() : Clock::time_point();
@@ -535,6 +570,17 @@ bool Run::run_steps() {
   }
   if (is_timed) ++plan_.timed_runs;
   return true;
+}
+
+void Run::count_writes(const std::vector<Value>& inputs) {
+  for (const Write& write : program_.writes) {
+    const Tensor& t = inputs[static_cast<size_t>(write.input)].get<Tensor>();
+    const Tensor& held = state_.holders[state_.layout->shapes[write.value].memory];
+    if (!held.is_same(t))
+      t.copy_(held);
+    else
+      autograd::count_write(t);
+  }
 }
 
 std::vector<Value> Run::results() {
@@ -583,7 +629,12 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
     if (run.has_unforeseen_zero()) return plan.eager(inputs);
     run.take_memory();
     run.reserve_streams(-1);
-    if (run.run_steps()) return run.results();
+    for (const Write& write : plan.program->writes)
+      autograd::before_write(inputs[static_cast<size_t>(write.input)].get<Tensor>());
+    if (run.run_steps()) {
+      run.count_writes(inputs);
+      return run.results();
+    }
   }
   // The inputs are as they were, so eager operators find the same index and say what is wrong.
   if (before) generator.set_state(*before);

@@ -49,7 +49,10 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
     // Kernels that finish blocks are launched by their product.
-    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->form().launch(symbols));
+    made->launches.push_back(step.call ? KernelLaunch() : step.kernel->launch(symbols));
+    auto& singles = made->singles.emplace_back();
+    for (const auto* all : {&step.leading, &step.trailing})
+      for (const auto& kernel : *all) singles.push_back(kernel->launch(symbols));
     auto& arguments = made->arguments.emplace_back();
     if (!step.call) continue;
     const std::vector<CallArgument>& given = step.call->call->arguments;

@@ -35,6 +35,7 @@ struct RunLayout {
   std::vector<int64_t> numels;                          // by memory
   ArenaLayout arena;                                    // offsets of temporaries
   std::vector<KernelLaunch> launches;                   // by step
+  std::vector<std::vector<KernelLaunch>> singles;       // by step: of kernels around its own
   std::vector<std::vector<dispatch::Value>> arguments;  // by step: of a call; None for tensors
   std::vector<int64_t> numbers;                         // of results
 };

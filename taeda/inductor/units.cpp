@@ -63,6 +63,8 @@ class ReadCollector final : public InliningEmitter {
       if (kernel::is_dear(graph_.node(i).op)) return false;
     return true;
   }
+  // An index that is read may be out of range.
+  bool may_fail() const { return !graph_.indirects().empty(); }
   Cost cost() const {
     const int operations = graph_.size() - num_leaves_ + num_draws_ * kDearDraw;
     return {operations, static_cast<int>(reads_.size())};
@@ -137,6 +139,10 @@ class UnitFinder {
         const TensorValue& value = program_.values[result];
         if (value.definition) call_of_[value.definition->id] = &call;
       }
+    for (const Write& write : program_.writes) {
+      const TensorValue& value = program_.values[write.value];
+      written_[value.definition->id] = value.geometry.memory;
+    }
   }
 
   // Units that were found before a definition turned out to be one do not know that they read it,
@@ -145,6 +151,7 @@ class UnitFinder {
     do {
       is_found_ = true;
       find();
+      if (is_found_) store_sources();
     } while (!is_found_);
     drop_unread();
   }
@@ -186,6 +193,9 @@ class UnitFinder {
         (is_root && value->is_kept) || definition.is_stored || stored_.count(definition.id) != 0;
     if (!is_kept && !is_dear(collector.cost(), unit.reads, value)) return;
     unit.is_cheap = collector.is_cheap();
+    unit.may_fail = collector.may_fail();
+    if (const auto memory = written_.find(definition.id); memory != written_.end())
+      unit.written = memory->second;
     take_scan(unit);
     require(unit.reads);
     program_.unit_of_definition[definition.id] = static_cast<int>(program_.units.size());
@@ -196,6 +206,18 @@ class UnitFinder {
   void store(const std::vector<const Definition*>& definitions) {
     for (const Definition* definition : definitions) stored_.insert(definition->id);
     is_found_ &= definitions.empty();
+  }
+
+  // Sources of writes that lie in memory before: Note [Writes to inputs].
+  void store_sources() {
+    if (program_.writes.empty()) return;
+    program_.has_late_writes =
+        !program_.calls.empty() || std::any_of(program_.units.begin(), program_.units.end(),
+                                               [](const Unit& unit) { return unit.may_fail; });
+    for (const Write& write : program_.writes)
+      if ((write.is_stored || program_.has_late_writes) &&
+          program_.unit_of_definition[write.source->id] < 0)
+        store({write.source});
   }
 
   // A unit that reads a scan runs it: what the scan's values read takes the place of that read.
@@ -219,6 +241,7 @@ class UnitFinder {
     ReadCollector collector(program_, unit.reads, &unit.streams);
     const kernel::BuilderScope scope(collector.graph(), kernel::Type::F32);
     reduction.values(collector, own_place(program_, reduction.sizes));
+    unit.may_fail |= collector.may_fail();
     store(collector.unchecked());
   }
 
@@ -299,6 +322,7 @@ class UnitFinder {
   Program& program_;
   std::unordered_map<int, const TensorValue*> value_of_;
   std::unordered_map<int, const Call*> call_of_;
+  std::unordered_map<int, int> written_;  // by definition: memory of an input
   std::unordered_set<const Call*> added_calls_;
   std::unordered_set<int> stored_;  // definitions, by id
   bool is_found_ = true;

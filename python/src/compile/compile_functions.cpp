@@ -105,6 +105,7 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
     };
   };
   options.forward = options.backward = compiler(std::nullopt);
+  options.keeps_plain_writes = !frozen;
   if (frozen) options.inference = compiler(frozen);
   return options;
 }

@@ -41,6 +41,10 @@ def fusion_text(report):
         if step["packed_bytes"]:
             made += f", {size_text(step['packed_bytes'])} kept in panels"
         name = step["name"] if step["kind"] == "kernel" else f"call {step['name']}"
+        if step["members"] > 1:
+            name += f", {step['members']} equal ones joined,"
+        if step["singles"]:
+            name += f" with {step['singles']} of single elements,"
         if step["prologues"]:
             name += f", operands by {', '.join(step['prologues'])},"
         if step["epilogue"]:

@@ -6,6 +6,7 @@ methods of tensors. `states` have the parameter's shape, or are None where they 
 autograd may record, and on TensorLists.
 """
 
+import math
 from functools import partial
 
 from taeda import _C
@@ -91,6 +92,43 @@ def number(scalar, capturable=False):
     if not capturable:
         return scalar.item()
     return scalar.double() if is_compiling() else scalar
+
+
+def power(base, exponent):
+    """`base ** exponent`. Numbers have the power of kernels, as in fused and in compiled steps."""
+    if isinstance(base, _C.Tensor) or isinstance(exponent, _C.Tensor):
+        return base**exponent
+    return _C.pow(base, _C.full((), exponent, dtype=_C.float64)).item()
+
+
+def root(x):
+    """The square root of a number, or of a tensor."""
+    return x.sqrt() if isinstance(x, _C.Tensor) else math.sqrt(x)
+
+
+def acting_on(x, number):
+    """A number, or a tensor in its place, that acts on `x` and does not widen it.
+
+    Of two tensors without dimensions the wider dtype counts, of others that with dimensions.
+    """
+    is_wide = isinstance(number, _C.Tensor) and isinstance(x, _C.Tensor) and x.dim() == 0
+    return number.to(x.dtype) if is_wide else number
+
+
+def add_multiple(param, x, factor):
+    """Adds `factor * x`. A factor that is a tensor is not read, and keeps its graph."""
+    if isinstance(factor, _C.Tensor) and isinstance(param, _C.Tensor):
+        param.addcmul_(x, acting_on(x, factor))
+    else:
+        param.add_(x, alpha=factor)
+
+
+def add_quotient(param, x, y, factor):
+    """Adds `factor * x / y`, in the same way."""
+    if isinstance(factor, _C.Tensor) and isinstance(param, _C.Tensor):
+        param.addcdiv_(x * acting_on(x, factor), y)
+    else:
+        param.addcdiv_(x, y, value=factor)
 
 
 def lerp_weight(weight, param):

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import RuleOptimizer, add_multiple, column, count, decayed, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -140,4 +140,4 @@ def _update(
     std = square_avg.add(eps).sqrt_()
     delta = acc_delta.add(eps).sqrt_().div(std).mul_(grad)
     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-    param.add_(delta, alpha=-lr)
+    add_multiple(param, delta, -lr)

@@ -4,7 +4,15 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, refuse_scaling, run
+from taeda.optim._rule import (
+    RuleOptimizer,
+    add_quotient,
+    column,
+    count,
+    decayed,
+    refuse_scaling,
+    run,
+)
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -160,7 +168,4 @@ def _update(param, grad, state_sum, step, *, lr, lr_decay, weight_decay, eps, ca
     state_sum.addcmul_(grad, grad, value=1)
     denom = state_sum.sqrt().add(eps)
     size = -lr / (1 + (step - 1) * lr_decay)
-    if capturable:
-        param.addcdiv_(grad * size, denom)
-    else:
-        param.addcdiv_(grad, denom, value=size)
+    add_quotient(param, grad, denom, size)

@@ -6,11 +6,15 @@ from taeda import _C
 from taeda.compiler import is_compiling
 from taeda.optim._rule import (
     RuleOptimizer,
+    acting_on,
+    add_quotient,
     column,
     count,
     decayed,
     lerp_weight,
+    power,
     refuse_scaling,
+    root,
     run,
 )
 from taeda.optim._settings import (
@@ -252,12 +256,12 @@ def _update(
     if max_exp_avg_sq is not None:
         max_exp_avg_sq.clamp_min_(exp_avg_sq)
         exp_avg_sq = max_exp_avg_sq
-    step_size = lr / (1 - beta1**step)
-    correction = (1 - beta2**step) ** 0.5
-    if capturable or differentiable:
+    step_size = lr / acting_on(lr, 1 - power(beta1, step))
+    correction = root(1 - power(beta2, step))
+    if differentiable or (capturable and not is_compiling()):
         # The step size goes into the denominator: as a `value` it would be read, and have no graph.
         denom = (exp_avg_sq.sqrt() / (correction * -step_size)).add_(eps / -step_size)
         param.addcdiv_(exp_avg, denom)
     else:
-        denom = exp_avg_sq.sqrt().div_(correction).add_(eps)
-        param.addcdiv_(exp_avg, denom, value=-step_size)
+        denom = exp_avg_sq.sqrt().div_(acting_on(param, correction)).add_(eps)
+        add_quotient(param, exp_avg, denom, -step_size)

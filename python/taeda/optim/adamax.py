@@ -4,7 +4,16 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import (
+    RuleOptimizer,
+    acting_on,
+    add_quotient,
+    column,
+    count,
+    decayed,
+    power,
+    run,
+)
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -133,7 +142,7 @@ def _update(
         grad = decayed(grad, param, weight_decay)
     exp_avg.lerp_(grad, 1 - beta1)
     exp_inf.mul_(beta2).clamp_min_(grad.abs().add_(eps))
-    if capturable:
+    if capturable and not is_compiling():
         param.addcdiv_(exp_avg, exp_inf * ((beta1**step - 1) / lr))
     else:
-        param.addcdiv_(exp_avg, exp_inf, value=-lr / (1 - beta1**step))
+        add_quotient(param, exp_avg, exp_inf, -lr / acting_on(lr, 1 - power(beta1, step)))

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, number, run
+from taeda.optim._rule import RuleOptimizer, acting_on, column, count, decayed, number, power, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _get_scalar_dtype,
@@ -135,9 +135,11 @@ def _update(param, grad, ax, mu, eta, step, *, lambd, lr, t0, alpha, weight_deca
         grad = decayed(grad, param, weight_decay)
     size, weight = number(eta, capturable), number(mu, capturable)
     if capturable:
-        param.mul_(1 - lambd * size).addcmul_(grad, size, value=-1)
-        ax.add_(param.sub(ax).mul_(weight))
-        eta.copy_(lr / (1 + lambd * lr * step) ** alpha)
+        param.mul_(acting_on(param, 1 - lambd * size))
+        param.addcmul_(grad, acting_on(param, size), value=-1)
+        nearer = ax + param.sub(ax).mul_(acting_on(param, weight))
+        ax.copy_(_C.where(weight == 1, param, nearer))
+        eta.copy_(lr / power(1 + lambd * lr * step, alpha))
         mu.copy_(1 / (step - t0).clamp_min(1))
         return
     param.mul_(1 - lambd * size).add_(grad, alpha=-size)
@@ -146,5 +148,5 @@ def _update(param, grad, ax, mu, eta, step, *, lambd, lr, t0, alpha, weight_deca
     else:
         ax.add_(param.sub(ax).mul_(weight))
     # By zero and an addition: there is no operator that fills the tensors of a list.
-    eta.zero_().add_(lr / (1 + lambd * lr * step) ** alpha)
+    eta.zero_().add_(lr / power(1 + lambd * lr * step, alpha))
     mu.zero_().add_(1 / max(1, step - t0))

@@ -4,7 +4,17 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, number, run
+from taeda.optim._rule import (
+    RuleOptimizer,
+    acting_on,
+    add_quotient,
+    column,
+    count,
+    decayed,
+    number,
+    power,
+    run,
+)
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -129,7 +139,6 @@ def nadam(
         eps=eps,
         decoupled_weight_decay=decoupled_weight_decay,
         capturable=capturable,
-        differentiable=differentiable,
     )
     run(
         rule,
@@ -160,26 +169,20 @@ def _update(
     eps,
     decoupled_weight_decay,
     capturable,
-    differentiable,
 ):
     step = count(step, capturable)
     if weight_decay != 0 and decoupled_weight_decay:
         param.mul_(1 - lr * weight_decay)
     elif weight_decay != 0:
         grad = decayed(grad, param, weight_decay)
-    mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * momentum_decay))
-    mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * momentum_decay))
-    mu_product.mul_(mu)
+    mu = beta1 * (1.0 - 0.5 * power(0.96, step * momentum_decay))
+    mu_next = beta1 * (1.0 - 0.5 * power(0.96, (step + 1) * momentum_decay))
+    mu_product.mul_(acting_on(mu_product, mu))
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    denom = exp_avg_sq.div(1 - beta2**step).sqrt().add(eps)
+    denom = exp_avg_sq.div(acting_on(param, 1 - power(beta2, step))).sqrt().add(eps)
     product = number(mu_product, capturable)
-    of_grad = -lr * (1.0 - mu) / (1.0 - product)
-    of_mean = -lr * mu_next / (1.0 - product * mu_next)
-    if capturable or differentiable:
-        # As a `value` a factor that is a tensor would be read, and have no graph.
-        param.addcdiv_(grad * of_grad, denom)
-        param.addcdiv_(exp_avg * of_mean, denom)
-    else:
-        param.addcdiv_(grad, denom, value=of_grad)
-        param.addcdiv_(exp_avg, denom, value=of_mean)
+    of_grad = -lr * acting_on(lr, 1.0 - mu) / acting_on(lr, 1.0 - product)
+    of_mean = -lr * acting_on(lr, mu_next) / acting_on(lr, 1.0 - product * mu_next)
+    add_quotient(param, grad, denom, of_grad)
+    add_quotient(param, exp_avg, denom, of_mean)

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import RuleOptimizer, acting_on, column, count, decayed, power, root, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -153,17 +153,19 @@ def _update(
         grad = decayed(grad, param, weight_decay)
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    correction2 = 1 - beta2**step
+    power2 = power(beta2, step)
+    correction2 = 1 - power2
     # The length of the mean of squares, as of a simple moving average, now and in the limit.
     longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * step * beta2**step / correction2
+    length = longest - 2 * step * power2 / correction2
 
     def adaptive():
         rectified = (length - 4) * (length - 2) * longest
-        rectified = (rectified / ((longest - 4) * (longest - 2) * length)) ** 0.5
-        return exp_avg_sq.sqrt().add(eps).reciprocal() * correction2**0.5 * rectified
+        rectified = root(rectified / ((longest - 4) * (longest - 2) * length))
+        scaled = exp_avg_sq.sqrt().add(eps).reciprocal() * acting_on(param, root(correction2))
+        return scaled * acting_on(param, rectified)
 
-    update = (exp_avg / (1 - beta1**step)) * lr
+    update = (exp_avg / acting_on(param, 1 - power(beta1, step))) * acting_on(param, lr)
     if capturable:
         update = update * _C.where(length > 5.0, adaptive(), 1.0)
     elif length > 5.0:

@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, run
+from taeda.optim._rule import RuleOptimizer, add_multiple, add_quotient, column, count, decayed, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -163,6 +163,6 @@ def _update(
     root = root.add(eps)
     if buffer is not None:
         buffer.mul_(momentum).addcdiv_(grad, root)
-        param.add_(buffer, alpha=-lr)
+        add_multiple(param, buffer, -lr)
     else:
-        param.addcdiv_(grad, root, value=-lr)
+        add_quotient(param, grad, root, -lr)

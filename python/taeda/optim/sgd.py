@@ -3,7 +3,7 @@
 from functools import partial
 
 from taeda import _C
-from taeda.optim._rule import RuleOptimizer, decayed, refuse_scaling, run
+from taeda.optim._rule import RuleOptimizer, add_multiple, decayed, refuse_scaling, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _device_dtype_check_for_fused,
@@ -175,7 +175,4 @@ def _update(param, grad, buffer, *, lr, momentum, dampening, weight_decay, neste
         else:
             buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
         grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
-    if isinstance(lr, _C.Tensor) and lr.requires_grad:
-        param.addcmul_(grad, lr, value=-1)
-    else:
-        param.add_(grad, alpha=-lr)
+    add_multiple(param, grad, -lr)

@@ -64,6 +64,14 @@ void Modes::restore() const {
 }
 
 std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
+  std::vector<const StorageImpl*> storages;
+  storages.reserve(inputs.size());
+  for (PyObject* input : inputs)
+    storages.push_back(input != nullptr && python::is_tensor(input) &&
+                               python::tensor_of(input).defined()
+                           ? python::tensor_of(input).storage().get()
+                           : nullptr);
+  if (!fx::has_common_storage(storages)) return {};
   std::vector<dispatch::Value> values;
   for (PyObject* input : inputs)
     values.push_back(input != nullptr && python::is_tensor(input)

@@ -1,7 +1,5 @@
 // Steps of optimizers by operators, row by row: for every device, any strides, and programs that
 // look inside.
-#include <cmath>
-
 #include "taeda/ops/functions.h"
 #include "taeda/ops/optim_steps/checks.h"
 #include "taeda/ops/optim_steps/declarations.h"
@@ -33,13 +31,19 @@ Tensor gradient(const Tensor& given, const Tensor& grad_scale, bool maximize) {
   return maximize ? grad.value.neg() : grad.value;
 }
 
+// Numbers of a step are tensors in double precision: programs that look inside read none.
+Tensor double_tensor(double number) { return scalar_tensor(Scalar(number), DType::Double); }
+Tensor without_power(double base, const Tensor& step) {
+  return pow(Scalar(base), step.to(DType::Double)).neg().add(Scalar(1));
+}
+
 struct AdamOptions {
   double lr, beta1, beta2, weight_decay, eps;
   bool maximize, is_decoupled;
 };
 
 void adam_row(const Tensor& param, const Tensor& grad, const Tensor& exp_avg,
-              const Tensor& exp_avg_sq, const Tensor& max_exp_avg_sq, double step,
+              const Tensor& exp_avg_sq, const Tensor& max_exp_avg_sq, const Tensor& step,
               const AdamOptions& o, const Tensor& grad_scale) {
   Widened p(param), m(exp_avg), v(exp_avg_sq);
   Tensor g = gradient(grad, grad_scale, o.maximize);
@@ -53,8 +57,10 @@ void adam_row(const Tensor& param, const Tensor& grad, const Tensor& exp_avg,
     squares = most.value.clamp_min_(squares);
     most.store();
   }
-  const Tensor root = squares.sqrt().div_(Scalar(std::sqrt(1 - std::pow(o.beta2, step))));
-  p.value.addcdiv_(m.value, root.add(Scalar(o.eps)), Scalar(-o.lr / (1 - std::pow(o.beta1, step))));
+  const Tensor correction = without_power(o.beta2, step).sqrt();
+  const Tensor denom = squares.sqrt().div_(correction).add(Scalar(o.eps));
+  const Tensor size = double_tensor(-o.lr).div(without_power(o.beta1, step));
+  p.value.addcdiv_(m.value.mul(size), denom);
   p.store();
   m.store();
   v.store();
@@ -67,8 +73,7 @@ void adam(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp
   if (is_skipped(found_inf)) return;
   for (size_t i = 0; i < self.size(); ++i)
     adam_row(self[i], grads[i], exp_avgs[i], exp_avg_sqs[i],
-             amsgrad ? max_exp_avg_sqs[i] : Tensor(), steps[i].item().to_double(), options,
-             grad_scale);
+             amsgrad ? max_exp_avg_sqs[i] : Tensor(), steps[i], options, grad_scale);
 }
 
 }  // namespace
@@ -152,9 +157,9 @@ void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums,
     Tensor g = gradient(grads[i], grad_scale, maximize);
     if (weight_decay != 0) g = g.add(p.value, Scalar(weight_decay));
     sum.value.addcmul_(g, g);
-    const double step = state_steps[i].item().to_double();
-    p.value.addcdiv_(g, sum.value.sqrt().add_(Scalar(eps)),
-                     Scalar(-lr / (1 + (step - 1) * lr_decay)));
+    const Tensor step = state_steps[i].to(DType::Double);
+    const Tensor slower = step.sub(Scalar(1)).mul(Scalar(lr_decay)).add(Scalar(1));
+    p.value.addcdiv_(g.mul(double_tensor(-lr).div(slower)), sum.value.sqrt().add_(Scalar(eps)));
     p.store();
     sum.store();
   }

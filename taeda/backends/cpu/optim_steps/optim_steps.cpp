@@ -42,8 +42,8 @@ bool run_adam(KeySet ks, Span<TensorList> columns, TensorList steps, const AdamO
   for (size_t i = 0; i < rows.size(); ++i) {
     const double step = read_scalar(steps[i]).to_double();
     if (step != last) {
-      c.size = -o.lr / (1 - std::pow(o.beta1, step));
-      c.correction = std::sqrt(1 - std::pow(o.beta2, step));
+      c.size = -o.lr / (1 - step_fns().power(o.beta1, step));
+      c.correction = std::sqrt(1 - step_fns().power(o.beta2, step));
       last = step;
     }
     numbers[i].size = c.size;

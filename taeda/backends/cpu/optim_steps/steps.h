@@ -38,6 +38,7 @@ using StepFn = void (*)(char* const* operands, int64_t n, const StepNumbers& num
 // The functions of one instruction set: float, double.
 struct StepFns {
   StepFn adam[2], sgd[2], adagrad[2];
+  double (*power)(double base, double exponent);  // as kernels compute it
 };
 // Those of this machine.
 const StepFns& step_fns();

@@ -137,6 +137,13 @@ void run_step(char* const* operands, int64_t n, const StepNumbers& numbers) {
     run_operands<Step, T, kLeast, false>(operands, n, numbers);
 }
 
+double power(double base, double exponent) {
+  using V = Vec<double>;
+  double lanes[V::kWidth];
+  pow(V(base), V(exponent)).store(lanes);
+  return lanes[0];
+}
+
 }  // namespace
 
 #define TAEDA_JOIN_OF(name, isa) name##isa
@@ -145,6 +152,7 @@ extern const StepFns TAEDA_JOIN(step_fns_, TAEDA_ISA);
 constinit const StepFns TAEDA_JOIN(step_fns_, TAEDA_ISA) = {
     {&run_step<Adam, float>, &run_step<Adam, double>},
     {&run_step<Sgd, float>, &run_step<Sgd, double>},
-    {&run_step<Adagrad, float>, &run_step<Adagrad, double>}};
+    {&run_step<Adagrad, float>, &run_step<Adagrad, double>},
+    &power};
 
 }  // namespace taeda::cpu
