@@ -125,6 +125,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<fx::Arg> args_of(PyObject* sequence);
   std::vector<fx::Arg> args_of_natively(PyObject* sequence);
   fx::Node* node_of_fields(PyObject* value);
+  void add_body(PyObject* callable, const std::string& name);
+  fx::Node& node_of_body(PyObject* callable);
   std::string unique_name(const std::string& source);
   std::string user_lines();
   void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result);
@@ -180,7 +182,9 @@ class GraphRecorder final : public dynamo::Recorder {
   std::optional<Rehearsal> rehearsal_;
   void rehearse(PyObject* args);
   std::set<std::string> names_;
-  Ref bodies_;  // functions that calls of the graph take, by name: graphs of their own
+  // What calls of the graph take and its code has no name for, by the name of the attribute: graphs
+  // of their own, and callables that are neither functions nor classes.
+  Ref bodies_;
   std::unordered_map<PyObject*, std::string> name_of_body_;
 };
 

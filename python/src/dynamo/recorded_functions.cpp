@@ -107,6 +107,17 @@ bool GraphRecorder::is_in_transform(PyObject* args) const {
   return is_wrapped;
 }
 
+void GraphRecorder::add_body(PyObject* callable, const std::string& name) {
+  if (!bodies_) bodies_ = Ref(checked(PyDict_New()));
+  if (PyDict_SetItemString(bodies_.get(), name.c_str(), callable) < 0) throw_python_error();
+  name_of_body_[callable] = name;
+}
+
+fx::Node& GraphRecorder::node_of_body(PyObject* callable) {
+  const std::string& name = name_of_body_.at(callable);
+  return graph_->create(fx::OpCode::GetAttr, fx::Target(name), {}, {}, name);
+}
+
 // (graph module, what it takes, result): the nodes since the mark, with their outside as inputs.
 PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Natively natively(*this);
@@ -167,11 +178,8 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Ref module(
       checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
   // An equal function that was cut before stands for this one, too.
-  if (!name_of_body_.contains(module.get())) {
-    const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
-    if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
-    name_of_body_[module.get()] = name;
-  }
+  if (!name_of_body_.contains(module.get()))
+    add_body(module.get(), str("body_", name_of_body_.size()));
   return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
 }
 

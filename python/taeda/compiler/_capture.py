@@ -136,7 +136,7 @@ def with_bodies(graph, bodies):
     root = Module()
     names = {node.target for node in graph.nodes if node.op == "get_attr"}
     for name in sorted(names):
-        root.add_module(name, bodies[name])
+        setattr(root, name, bodies[name])
     return root
 
 
@@ -178,11 +178,11 @@ def _are_equal(a, b):
 
 def make_body(graph, bodies):
     """A function of tensors that was captured, as a module; an equal one that is there already."""
-    for module in bodies.values():
-        if _do_the_same(graph, module.graph):
-            return module
     from taeda.fx.graph_module import GraphModule
 
+    for name, module in bodies.items():
+        if name.startswith("body_") and _do_the_same(graph, module.graph):
+            return module
     return GraphModule(with_bodies(graph, bodies), graph)
 
 
