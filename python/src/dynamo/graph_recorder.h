@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/recorder.h"
 #include "taeda/fx/fake.h"
@@ -84,6 +85,7 @@ class GraphRecorder final : public dynamo::Recorder {
   size_t mark() const override { return graph_->size() - inputs_.size(); }
   void rewind(size_t mark) override;
   void begin_rehearsal(PyObject* args) override;
+  PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
   bool end_rehearsal() override;
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
@@ -178,6 +180,9 @@ class GraphRecorder final : public dynamo::Recorder {
     std::unordered_set<const fx::Node*> known;
     std::unordered_set<const fx::Expr*> foreign;  // symbols
     bool is_closed = true;
+    // Of one outside of the transforms that run.
+    std::optional<dispatch::BelowAllLevels> outside;
+    std::optional<autograd::GradMode> recording;
   };
   std::optional<Rehearsal> rehearsal_;
   void rehearse(PyObject* args);
