@@ -506,7 +506,8 @@ PyObject* Capture::call_class(const Call& call) {
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   if (base != &PyBaseObject_Type && base != &PyTuple_Type && base != &PyDict_Type &&
       base != &PyODict_Type && base != &PyList_Type && base != &PyLong_Type &&
-      base != &PyUnicode_Type && base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
+      base != &PyUnicode_Type && base != namespace_type() &&
+      base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
     throw Break{"call of the class " + name_of(call.callable)};
   // What C copies is there.
   if (base != &PyBaseObject_Type)
@@ -639,6 +640,7 @@ PyObject* Capture::call(State& state, Call call) {
         if (!is_plain_function(call.callable)) break;
         // Methods of objects of C read what C keeps.
         if (!call.values.empty() && is_opaque(call.values[0]) &&
+            !is_namespace(Py_TYPE(call.values[0])) &&
             _PyType_Lookup(Py_TYPE(call.values[0]), fields_of(call.callable)->func_name) ==
                 call.callable)
           break;
