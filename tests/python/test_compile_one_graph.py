@@ -538,3 +538,52 @@ def test_settings_of_a_function_that_change():
         function(x, {"slope": slope}).sum().backward()
         assert t.allclose(x.grad, t.full((2,), slope))
     assert counter.frame_count == 2
+
+
+# ---- numbers and sizes that only data tells ----
+
+
+@t.library.custom_op("test_compile_one_graph::places", mutates_args=())
+def places(x: t.Tensor) -> t.Tensor:
+    return x.nonzero().clone()
+
+
+@places.register_fake
+def _(x):
+    count = t.library.get_ctx().new_dynamic_size()
+    return x.new_empty((count, x.dim()), dtype=t.int64)
+
+
+OF_DATA = {
+    "item": lambda x: x * x.sum().item(),
+    "an int": lambda x: x * int(x.max()),
+    "a float": lambda x: x * float(x.max()),
+    "a range": lambda x: t.arange(int((x > 0).sum())),
+    "a list": lambda x: x * (x * 2).tolist()[0],
+    "places": lambda x: x.nonzero() * 2,
+    "a mask": lambda x: x[x > 0] + 1,
+    "distinct ones": lambda x: t.unique(x) * 2,
+    "an operator": lambda x: places(x) * 2,
+    "an operator by its name": lambda x: t.ops.test_compile_one_graph.places(x).shape[0],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", OF_DATA)
+def test_what_only_data_tells_is_part_of_one_graph(name, backend):
+    counters.clear()
+    program = OF_DATA[name]
+    function = whole(program, backend)
+    for size in (3, 4, 5, 6):
+        for x in (t.arange(size) * 1.0, t.ones(size), t.zeros(size)):
+            expected = program(x)
+            result = function(x)
+            assert type(result) is type(expected)
+            assert t.equal(t.as_tensor(result), t.as_tensor(expected))
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_a_branch_on_data_is_no_graph():
+    function = whole(lambda x: x + 1 if x.sum().item() > 0 else x)
+    with pytest.raises(t._dynamo.exc.Unsupported, match="only data tells"):
+        function(t.ones(2))

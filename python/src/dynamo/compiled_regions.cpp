@@ -156,7 +156,8 @@ class ActiveCapture final : public dynamo::Capturing {
         region_(region),
         first_code_(frames.front()->code->object),
         first_line_(PyCode_Addr2Line(first_code_, 2 * frames.front()->next->unit)),
-        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get()),
+        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get(),
+                  owner.options_.is_whole),
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);

@@ -92,7 +92,7 @@ bool init_recorder_mode(PyObject* module) {
 }
 
 GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards,
-                             History& history, Dynamic dynamic, PyObject* compile)
+                             History& history, Dynamic dynamic, PyObject* compile, bool is_whole)
     : sources_(sources),
       guards_(guards),
       history_(history),
@@ -101,7 +101,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
-  const Ref made(checked(PyObject_CallNoArgs(make_mode)));
+  const Ref made(checked(PyObject_CallOneArg(make_mode, is_whole ? Py_True : Py_False)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));

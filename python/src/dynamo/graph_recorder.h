@@ -39,7 +39,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // `compile(graph, inputs, bodies)` gives a callable and whether a backend of the program made it;
   // borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
-                Dynamic dynamic, PyObject* compile);
+                Dynamic dynamic, PyObject* compile, bool is_whole);
   ~GraphRecorder() override;
   // The code of the outermost frame that is captured.
   void begin_at(PyCodeObject* code) { first_code_ = code; }

@@ -438,6 +438,21 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject* found = dict_get(values[0], values[1]);
       return Py_NewRef(found != nullptr ? found : count == 3 ? values[2] : Py_None);
     }
+    // int and float of a tensor are those of its number.
+    const bool is_number = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+                           callable == reinterpret_cast<PyObject*>(&PyFloat_Type);
+    if (is_number && count == 1 && recorder_.takes_numbers() &&
+        recorder_.is_tensor_value(values[0])) {
+      static PyObject* const item = need(
+          PyObject_GetAttrString(reinterpret_cast<PyObject*>(recorder_.plain_class()), "item"));
+      Owned args = tuple_of(call);
+      Owned number(need(recorder_.call(item, args.get(), nullptr)));
+      keep(number.get());
+      PyObject* result = call_builtin({callable, {number.get()}, 1, nullptr}, is_known);
+      if (is_known) return result;
+      is_known = true;
+      return PyObject_CallOneArg(callable, number.get());
+    }
     // A symbolic number is the number it stands for, and one of the other kind an expression of it.
     if (count == 1 && (python::is_symint(values[0]) || python::is_symfloat(values[0]))) {
       const bool is_integer = python::is_symint(values[0]);
