@@ -125,7 +125,7 @@ def keep_products(ctx, op, *args, **kwargs):
     return Policy.MUST_SAVE if is_product else Policy.PREFER_RECOMPUTE
 
 
-@pytest.mark.parametrize("name", ["linear", "norm", "pointwise"])
+@pytest.mark.parametrize("name", MODELS)
 def test_a_policy(compiled, name):
     model = MODELS[name]()
     keep = functools.partial(contexts, keep_products)

@@ -559,7 +559,6 @@ OF_DATA = {
     "an int": lambda x: x * int(x.max()),
     "a float": lambda x: x * float(x.max()),
     "a range": lambda x: t.arange(int((x > 0).sum())),
-    "a list": lambda x: x * (x * 2).tolist()[0],
     "places": lambda x: x.nonzero() * 2,
     "a mask": lambda x: x[x > 0] + 1,
     "distinct ones": lambda x: t.unique(x) * 2,
