@@ -25,9 +25,20 @@ void check_dirty_are_returned(Span<Tensor> dirty, Span<Tensor> outputs) {
         "output. The inputs that are modified inplace must all be outputs of the Function.");
 }
 
+// What an input becomes that came back as it is.
+Tensor view_of_input(const Tensor& input, const CustomCall& call) {
+  TAEDA_CHECK(!is_among(input, call.saved_behind),
+              "An input that has been returned as-is as output is being saved for backward. This "
+              "is not supported if you override setup_context. You should return and save a view "
+              "of the input instead, e.g. with x.view_as(x) or setup ctx inside the forward "
+              "function itself.");
+  return call.view(input);
+}
+
 // An output that takes no part in differentiation; inputs keep their own flags.
-Tensor without_gradient(Tensor output, bool is_input, bool is_dirty, ViewOfInput view) {
-  if (!requires_grad(output)) return is_input && !is_dirty ? view(output) : std::move(output);
+Tensor without_gradient(Tensor output, bool is_input, bool is_dirty, const CustomCall& call) {
+  if (!requires_grad(output))
+    return is_input && !is_dirty ? view_of_input(output, call) : std::move(output);
   if (is_input) return detach(output);
   if (!output.is_view()) detach_inplace(output);
   return output;
@@ -77,13 +88,13 @@ void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
     if (!output.defined()) continue;
     const bool is_input = is_among(output, call.inputs), is_dirty = is_among(output, call.dirty);
     if (!node || !is_differentiable(output.dtype()) || is_among(output, call.non_differentiable)) {
-      output = without_gradient(std::move(output), is_input, is_dirty, call.view);
+      output = without_gradient(std::move(output), is_input, is_dirty, call);
     } else {
       ++num_recorded;
       if (is_dirty) {
         record_write(output, call, node, nr, num_tensors);
       } else {
-        if (is_input) output = call.view(output);
+        if (is_input) output = view_of_input(output, call);
         set_history(output, node, nr);
       }
     }

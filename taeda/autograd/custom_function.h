@@ -15,6 +15,9 @@ struct CustomCall {
   Span<Tensor> inputs;  // the tensors among the arguments, one for each edge of the node
   Span<Tensor> dirty;   // inputs the forward wrote to; all of them are outputs
   Span<Tensor> non_differentiable;
+  // Saved by a step behind the forward, which sees what the forward returned: no input that came
+  // back as it is may be among them.
+  Span<Tensor> saved_behind;
   ViewOfInput view = &view_without_grad;
 };
 

@@ -463,3 +463,28 @@ def test_saved_variables_is_deprecated():
         return grad
 
     function(lambda ctx, x: x * 2, backward).apply(leaf(1)).backward()
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+@pytest.mark.parametrize("save", ["save_for_backward", "save_for_forward"])
+def test_a_returned_input_is_not_saved_by_setup_context(save, requires_grad):
+    def setup_context(ctx, inputs, output):
+        getattr(ctx, save)(*inputs)
+
+    returning = function(lambda x: x, lambda ctx, g: g, setup_context=setup_context)
+    viewing = function(lambda x: x.view_as(x), lambda ctx, g: g, setup_context=setup_context)
+    x = t.ones(2, requires_grad=requires_grad)
+    with pytest.raises(RuntimeError, match="returned as-is as output is being saved for backward"):
+        returning.apply(x)
+    assert viewing.apply(x).requires_grad == requires_grad
+
+
+def test_a_returned_input_may_be_saved_by_forward():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x
+
+    saving = function(forward, lambda ctx, g: g * ctx.saved_tensors[0])
+    x = leaf(2)
+    saving.apply(x).sum().backward()
+    assert t.equal(x.grad, t.ones(2))

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import math
+import types
 import weakref
 
 import pytest
@@ -610,3 +611,32 @@ def test_numbers_made_of_changing_ones_may_be_nan():
     for value in (1.5, 2.5, 3.5, 4.5, 5.5):
         assert compiled(X, value).isnan().all()
     assert counters["stats"]["unique_graphs"] <= 4
+
+
+class Factored(types.SimpleNamespace):
+    def of(self, x):
+        return x * self.factor
+
+
+def test_namespaces():
+    settings = types.SimpleNamespace(factor=2.0, inner=types.SimpleNamespace(names=["a"]))
+    other = types.SimpleNamespace(factor=7.0, inner=settings.inner)
+    holder = [settings, Factored(factor=3.0)]
+
+    def program(x):
+        one, two = holder
+        known = hasattr(one, "more"), list(one.inner.names), len(vars(one))
+        return x * one.factor + two.of(x), known, [one] == [other]
+
+    changes = (
+        lambda: setattr(settings, "factor", 3.0),
+        lambda: settings.inner.names.append("b"),
+        lambda: setattr(settings, "more", 1),
+        lambda: delattr(settings, "more"),
+        lambda: setattr(holder[1], "factor", 4.0),
+        lambda: setattr(Factored, "of", lambda self, x: x - self.factor),
+        lambda: setattr(other, "factor", settings.factor),
+        lambda: holder.__setitem__(0, other),
+        lambda: setattr(settings, "inner", types.SimpleNamespace(names=[])),
+    )
+    check_changes(program, changes, X)

@@ -5,7 +5,11 @@ import dataclasses
 
 import pytest
 from taeda._dynamo.testing import CompileCounter
-from taeda._dynamo.utils import clear_compilation_metrics, get_compilation_metrics
+from taeda._dynamo.utils import (
+    clear_compilation_metrics,
+    counters,
+    get_compilation_metrics,
+)
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv
 
 import taeda as t
@@ -448,3 +452,137 @@ def test_attributes_that_metaclasses_and_objects_compute():
     Made.scale = 4
     Owner.sum.fget.value = 1
     assert compiled(x, Owner()).item() == function(x, Owner()).item() == 4 + 8 + 8 + 3
+
+
+# ---- programs that raise ----
+
+
+class OfNumpy(t.autograd.Function):
+    """Computes outside of the package, which captures cannot."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return t.from_numpy(x.detach().numpy() * 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_only_a_capture_raises_is_an_error(backend):
+    function = whole(lambda x: OfNumpy.apply(x) + 1, backend)
+    for _ in range(2):
+        with pytest.raises(t._dynamo.exc.Unsupported, match="in its capture, and none when it"):
+            function(t.ones(2))
+
+
+def test_a_program_that_raised_often_is_compiled():
+    counter = CompileCounter()
+
+    def positive(x, n):
+        if n < 0:
+            raise ValueError("negative")
+        return x * n
+
+    function = whole(positive, counter)
+    for _ in range(12):
+        with pytest.raises(ValueError, match="negative"):
+            function(t.ones(2), -1)
+    assert t.equal(function(t.ones(2), 3), t.full((2,), 3.0))
+    assert counter.frame_count == 1
+
+
+class Masked(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        mask = x > 0
+        ctx.save_for_backward(mask)
+        ctx.mark_non_differentiable(mask)
+        return x.clone(), mask
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return t.where(ctx.saved_tensors[0], g, g * 0.1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_without_gradients_of_sizes_that_change(backend):
+    counters.clear()
+    function = whole(lambda x: Masked.apply(x * 2), backend)
+    for size in (3, 4, 5, 6):
+        x = t.linspace(-1, 1, size).requires_grad_()
+        result, mask = function(x)
+        result.sum().backward()
+        assert t.equal(mask, x > 0)
+        assert t.allclose(x.grad, t.where(x > 0, 2.0, 0.2))
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+class Sloped(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, settings):
+        ctx.settings = settings
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.settings["slope"], None
+
+
+def test_settings_of_a_function_that_change():
+    counter = CompileCounter()
+    function = whole(lambda x, settings: Sloped.apply(x, settings), counter)
+    for slope in (0.1, 0.2, 0.3, 0.4):
+        x = t.ones(2, requires_grad=True)
+        function(x, {"slope": slope}).sum().backward()
+        assert t.allclose(x.grad, t.full((2,), slope))
+    assert counter.frame_count == 2
+
+
+# ---- numbers and sizes that only data tells ----
+
+
+@t.library.custom_op("test_compile_one_graph::places", mutates_args=())
+def places(x: t.Tensor) -> t.Tensor:
+    return x.nonzero().clone()
+
+
+@places.register_fake
+def _(x):
+    count = t.library.get_ctx().new_dynamic_size()
+    return x.new_empty((count, x.dim()), dtype=t.int64)
+
+
+OF_DATA = {
+    "item": lambda x: x * x.sum().item(),
+    "an int": lambda x: x * int(x.max()),
+    "a float": lambda x: x * float(x.max()),
+    "a range": lambda x: t.arange(int((x > 0).sum())),
+    "places": lambda x: x.nonzero() * 2,
+    "a mask": lambda x: x[x > 0] + 1,
+    "distinct ones": lambda x: t.unique(x) * 2,
+    "an operator": lambda x: places(x) * 2,
+    "an operator by its name": lambda x: t.ops.test_compile_one_graph.places(x).shape[0],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", OF_DATA)
+def test_what_only_data_tells_is_part_of_one_graph(name, backend):
+    counters.clear()
+    program = OF_DATA[name]
+    function = whole(program, backend)
+    for size in (3, 4, 5, 6):
+        for x in (t.arange(size) * 1.0, t.ones(size), t.zeros(size)):
+            expected = program(x)
+            result = function(x)
+            assert type(result) is type(expected)
+            assert t.equal(t.as_tensor(result), t.as_tensor(expected))
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_a_branch_on_data_is_no_graph():
+    function = whole(lambda x: x + 1 if x.sum().item() > 0 else x)
+    with pytest.raises(t._dynamo.exc.Unsupported, match="only data tells"):
+        function(t.ones(2))

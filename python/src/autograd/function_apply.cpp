@@ -93,12 +93,15 @@ Ref bound_arguments(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyOb
       bind, forward.get(), has_setup ? Py_True : Py_False, args.get(), kwargs.get(), nullptr)));
 }
 
+// `has_setup` says whether the class has a setup_context of its own.
 Ref call_forward(PyObject* cls, PyObject* context, PyObject* const* argv, Py_ssize_t nargs,
-                 PyObject* kwnames) {
+                 PyObject* kwnames, bool& has_setup) {
   static PyObject* const name = interned("forward");
   const autograd::NoGrad unrecorded;
   Ref forward(checked(PyObject_GetAttr(cls, name)));
-  if (Ref setup = setup_of(cls)) {
+  const Ref setup = setup_of(cls);
+  has_setup = static_cast<bool>(setup);
+  if (setup) {
     Ref output(checked(PyObject_Vectorcall(forward.get(), argv, nargs, kwnames)));
     Ref inputs(checked(PyTuple_New(nargs)));
     for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(argv[i]));
@@ -147,6 +150,18 @@ std::vector<Tensor> tensors_to_save(const FunctionObject& context) {
     fail(ErrorKind::Type, "save_for_backward can only save variables, but argument ",
          static_cast<int64_t>(i), " is of type ", Py_TYPE(item)->tp_name);
   });
+}
+
+// Tensors that setup_context saved, for backward and for forward mode.
+std::vector<Tensor> saved_by_setup(const FunctionObject& context) {
+  std::vector<Tensor> out;
+  for (PyObject* saved : {context.to_save, context.saved_for_forward}) {
+    if (!saved || !PyTuple_Check(saved)) continue;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saved); ++i)
+      if (PyObject* item = PyTuple_GET_ITEM(saved, i); is_tensor(item))
+        out.push_back(tensor_of(item));
+  }
+  return out;
 }
 
 std::vector<Tensor> tensors_among(PyObject* result) {
@@ -241,15 +256,18 @@ PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t n
       node->set_next_edges(autograd::collect_edges(inputs));
     }
     const bool has_tangents = autograd::any_tangent(inputs);
+    bool has_setup = false;
     Ref result = [&] {
       const autograd::ForwardMode mode(!has_tangents && autograd::forward_enabled());
-      return call_forward(cls, context.get(), argv, nargs, kwnames);
+      return call_forward(cls, context.get(), argv, nargs, kwnames, has_setup);
     }();
 
     std::vector<Tensor> outputs = tensors_among(result.get());
     const std::vector<Tensor> dirty = dirty_tensors(fields), plain = non_differentiable(fields);
     for (const Tensor& t : dirty) t.impl()->bump_version();
-    const autograd::CustomCall call{inputs, dirty, plain, &view_of_input};
+    std::vector<Tensor> behind;
+    if (has_setup) behind = saved_by_setup(fields);
+    const autograd::CustomCall call{inputs, dirty, plain, behind, &view_of_input};
     const std::vector<Tensor> returned = outputs;
     if (node)
       node->record(outputs, call, tensors_to_save(fields));

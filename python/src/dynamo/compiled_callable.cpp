@@ -45,7 +45,11 @@ PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf,
   session->regions = self->regions;
   session->entry = reinterpret_cast<PyFunctionObject*>(self->function);
   const dynamo::SessionScope scope(session);
-  return PyObject_Vectorcall(self->function, argv, nargsf, names);
+  RaisedInCapture raised;
+  Ref result(PyObject_Vectorcall(self->function, argv, nargsf, names));
+  if (!result || !raised.error) return result.release();
+  taeda_set_raised(raised.error.release());
+  return nullptr;
 }
 
 PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject* names) {

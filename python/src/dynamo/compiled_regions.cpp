@@ -27,6 +27,7 @@ Stance stance = Stance::Default;
 bool skips_guards = false;
 thread_local bool is_disabled = false;
 thread_local bool is_provisional = false;
+thread_local RaisedInCapture* RaisedInCapture::now = nullptr;
 
 bool has_foreign_modes() {
   return dispatch::num_levels() > 0 || !dispatch::modes().empty() || is_function_mode_active() ||
@@ -155,7 +156,8 @@ class ActiveCapture final : public dynamo::Capturing {
         region_(region),
         first_code_(frames.front()->code->object),
         first_line_(PyCode_Addr2Line(first_code_, 2 * frames.front()->next->unit)),
-        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get()),
+        recorder_(sources_, guards_, region.history, owner.dynamic(), owner.options_.compile.get(),
+                  owner.options_.is_whole),
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
     capture_.break_at(region.break_at, region.break_reason);
@@ -188,8 +190,9 @@ class ActiveCapture final : public dynamo::Capturing {
     if (ends_earlier()) return;
     error = dynamo::Owned(taeda_take_raised());
     owner_.tell("given up", capture_.reason(), code_, line());
+    if (owner_.options_.is_whole && RaisedInCapture::now) note_for_caller(error.get());
     taeda_set_raised(error.release());
-    region_.note_failure();
+    region_.note_failure(owner_.options_.is_whole);
   }
   void finish() override { capture_.finish(); }
   bool close(PyObject* value) override {
@@ -217,6 +220,15 @@ class ActiveCapture final : public dynamo::Capturing {
   }
 
  private:
+  void note_for_caller(PyObject* error) {
+    const dynamo::SessionScope natively(nullptr);
+    Ref text(error ? PyObject_Str(error) : nullptr);
+    if (!text) PyErr_Clear();
+    const std::string told = text ? ": " + text_of(text.get()) : "";
+    RaisedInCapture::now->error = CompiledRegions::unsupported(
+        capture_.reason() + " in its capture, and none when it runs" + told, {{code_, line()}});
+  }
+
   // The line of the program that is captured: in functions of the package it is where it calls
   // them.
   void note_place(const State& state) {
@@ -264,7 +276,7 @@ class ActiveCapture final : public dynamo::Capturing {
       owner_.fail_whole(capture_.reason(), {{code_, line()}});
     } else {
       owner_.tell("given up", capture_.reason(), code_, line(), instruction_);
-      if (region_.break_at > 0) region_.note_failure();
+      if (region_.break_at > 0) region_.note_failure(owner_.options_.is_whole);
     }
     return false;
   }
@@ -338,6 +350,10 @@ bool CompiledRegions::raises() {
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, const Places& places) {
+  error_ = unsupported(reason, places);
+}
+
+Ref CompiledRegions::unsupported(const std::string& reason, const Places& places) {
   const dynamo::SessionScope natively(nullptr);
   const Ref make(dynamo_error("unsupported"));
   const Ref lines(PyList_New(0));
@@ -346,11 +362,11 @@ void CompiledRegions::fail_whole(const std::string& reason, const Places& places
                          : nullptr);
     if (place && lines) PyList_Append(lines.get(), place.get());
   }
-  if (make && lines)
-    error_ = Ref(PyObject_CallFunction(make.get(), "sO", reason.c_str(), lines.get()));
-  if (error_) return;
+  Ref error(make && lines ? PyObject_CallFunction(make.get(), "sO", reason.c_str(), lines.get())
+                          : nullptr);
+  if (error) return error;
   PyErr_Clear();
-  error_ = Ref(PyObject_CallFunction(PyExc_RuntimeError, "s", reason.c_str()));
+  return Ref(PyObject_CallFunction(PyExc_RuntimeError, "s", reason.c_str()));
 }
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
@@ -515,12 +531,13 @@ void CompiledRegions::give_up(const std::vector<const State*>& frames) {
   if (!error_ && !is_tried_again && !region.is_skipped) region.is_native = true;
 }
 
-// A program that raises with these arguments may do well with others.
-void CompiledRegions::Region::note_failure() {
+// A program that raises with these arguments may do well with others. One that is to be compiled
+// as a whole never runs as it is because of that.
+void CompiledRegions::Region::note_failure(bool is_whole) {
   constexpr int kMost = 8;
   break_at = 0;
   is_skipped = true;
-  is_native = ++num_raised >= kMost;
+  is_native = ++num_raised >= kMost && !is_whole;
 }
 
 PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,

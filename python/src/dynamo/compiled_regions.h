@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/src/dynamo/graph_recorder.h"
@@ -44,6 +45,18 @@ extern bool skips_guards;
 extern thread_local bool is_disabled;
 // This thread compiles what will be compiled again at the next call.
 extern thread_local bool is_provisional;
+
+// What a capture that is to be whole raised in a call, which the program then runs by itself: it
+// raises the same, or the capture went wrong. The innermost call of this thread.
+struct RaisedInCapture {
+  RaisedInCapture() : outer(std::exchange(now, this)) {}
+  ~RaisedInCapture() { now = outer; }
+  RaisedInCapture(const RaisedInCapture&) = delete;
+
+  Ref error;  // for the caller of a program that did well; null: none was raised
+  RaisedInCapture* outer;
+  static thread_local RaisedInCapture* now;
+};
 
 // The program's own function modes and transforms see calls as they are.
 bool has_foreign_modes();
@@ -82,7 +95,7 @@ class CompiledRegions final : public dynamo::Regions {
     std::string break_reason;
     bool is_tried_again = false, is_skipped = false;
     int num_raised = 0;
-    void note_failure();
+    void note_failure(bool is_whole);
     // The one whose guards hold, with the values of its paths. Shared: others may compile, or
     // forget, while it runs.
     std::shared_ptr<const dynamo::Entry> find(PyObject* const* const* slots,
@@ -104,6 +117,7 @@ class CompiledRegions final : public dynamo::Regions {
   // `places` are lines of the program, the innermost last.
   using Places = std::vector<std::pair<PyCodeObject*, int>>;
   void fail_whole(const std::string& reason, const Places& places);
+  static Ref unsupported(const std::string& reason, const Places& places);
 
   friend class ActiveCapture;
   CompileOptions options_;

@@ -92,7 +92,7 @@ bool init_recorder_mode(PyObject* module) {
 }
 
 GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards,
-                             History& history, Dynamic dynamic, PyObject* compile)
+                             History& history, Dynamic dynamic, PyObject* compile, bool is_whole)
     : sources_(sources),
       guards_(guards),
       history_(history),
@@ -101,7 +101,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
-  const Ref made(checked(PyObject_CallNoArgs(make_mode)));
+  const Ref made(checked(PyObject_CallOneArg(make_mode, is_whole ? Py_True : Py_False)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
   takes_numbers_ = PyTuple_GetItem(made.get(), 1) == Py_True;
   changing_sources_ = Ref::share(PyTuple_GetItem(made.get(), 2));
@@ -420,13 +420,22 @@ std::vector<fx::Arg> GraphRecorder::args_of_natively(PyObject* sequence) {
   return args_of(sequence);
 }
 
+namespace {
+
+// Functions, classes and operators have a name where the graph's code uses them.
+bool is_named_in_code(PyObject* callable) {
+  return PyType_Check(callable) || PyFunction_Check(callable) ||
+         PyObject_HasAttrString(callable, "_schema");
+}
+
+}  // namespace
+
 // The argument of a node: the same structure with nodes for tensors and symbolic numbers.
 fx::Arg GraphRecorder::arg_of(PyObject* value) {
   using fx::Arg;
   using fx::Compound;
   if (const auto level = levels_.find(value); level != levels_.end()) return Arg(*level->second);
-  if (const auto body = name_of_body_.find(value); body != name_of_body_.end())
-    return Arg(graph_->create(fx::OpCode::GetAttr, fx::Target(body->second), {}, {}, body->second));
+  if (name_of_body_.contains(value)) return Arg(node_of_body(value));
   if (is_tensor(value)) {
     fx::Node* node = tracer_->node_of(tensor_of(value));
     if (!node) throw Break{"a tensor that is none of the graph's"};
@@ -461,10 +470,11 @@ fx::Arg GraphRecorder::arg_of(PyObject* value) {
   if (const Ref plain = plain_constant(value)) return read_arg(plain.get());
   if (dynamo::is_immutable(value)) return read_arg(value);
   if (fx::Node* made = node_of_fields(value)) return Arg(*made);
-  // Functions and classes are named where they are used.
-  if (!PyType_Check(value) && !PyCallable_Check(value))
+  if (!PyCallable_Check(value))
     throw Break{str("an argument of class ", Py_TYPE(value)->tp_name, " in a graph")};
-  return read_arg(value);
+  if (is_named_in_code(value)) return read_arg(value);
+  add_body(value, str("callable_", name_of_body_.size()));
+  return Arg(node_of_body(value));
 }
 
 namespace {

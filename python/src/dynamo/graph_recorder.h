@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/dynamo/capture/entry.h"
 #include "taeda/dynamo/capture/recorder.h"
 #include "taeda/fx/fake.h"
@@ -38,7 +39,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // `compile(graph, inputs, bodies)` gives a callable and whether a backend of the program made it;
   // borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,
-                Dynamic dynamic, PyObject* compile);
+                Dynamic dynamic, PyObject* compile, bool is_whole);
   ~GraphRecorder() override;
   // The code of the outermost frame that is captured.
   void begin_at(PyCodeObject* code) { first_code_ = code; }
@@ -84,6 +85,7 @@ class GraphRecorder final : public dynamo::Recorder {
   size_t mark() const override { return graph_->size() - inputs_.size(); }
   void rewind(size_t mark) override;
   void begin_rehearsal(PyObject* args) override;
+  PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
   bool end_rehearsal() override;
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
@@ -125,6 +127,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<fx::Arg> args_of(PyObject* sequence);
   std::vector<fx::Arg> args_of_natively(PyObject* sequence);
   fx::Node* node_of_fields(PyObject* value);
+  void add_body(PyObject* callable, const std::string& name);
+  fx::Node& node_of_body(PyObject* callable);
   std::string unique_name(const std::string& source);
   std::string user_lines();
   void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result);
@@ -176,11 +180,16 @@ class GraphRecorder final : public dynamo::Recorder {
     std::unordered_set<const fx::Node*> known;
     std::unordered_set<const fx::Expr*> foreign;  // symbols
     bool is_closed = true;
+    // Of one outside of the transforms that run.
+    std::optional<dispatch::BelowAllLevels> outside;
+    std::optional<autograd::GradMode> recording;
   };
   std::optional<Rehearsal> rehearsal_;
   void rehearse(PyObject* args);
   std::set<std::string> names_;
-  Ref bodies_;  // functions that calls of the graph take, by name: graphs of their own
+  // What calls of the graph take and its code has no name for, by the name of the attribute: graphs
+  // of their own, and callables that are neither functions nor classes.
+  Ref bodies_;
   std::unordered_map<PyObject*, std::string> name_of_body_;
 };
 

@@ -1,5 +1,6 @@
 // Functions that calls of a graph take: rehearsals of autograd Functions, and bodies that become
 // graphs of their own.
+#include <algorithm>
 #include <functional>
 #include <unordered_set>
 
@@ -13,6 +14,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::python {
 
@@ -43,11 +45,59 @@ void GraphRecorder::begin_rehearsal(PyObject* args) {
   };
   for (const Input& input : inputs_)
     if (!input.fake.defined()) rehearsal.foreign.insert(expr_of(input.object.get()));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
-    PyObject* arg = PyTuple_GET_ITEM(args, i);
-    if (!is_symbolic(arg)) continue;
+  for_each_leaf(args, [&](PyObject* arg) {
+    if (!is_symbolic(arg)) return;
     for (const fx::Expr* symbol : fx::symbols_of(expr_of(arg))) rehearsal.foreign.erase(symbol);
+  });
+}
+
+namespace {
+
+bool has_level(dispatch::LevelKind kind) {
+  const auto& levels = dispatch::dispatch_detail::levels();
+  return std::any_of(levels.begin(), levels.end(), [&](const auto& l) { return l.kind == kind; });
+}
+
+// Whether a Function has a static method of its own.
+bool has_own(PyObject* function, const char* name) {
+  static PyObject* const base = attribute_of("taeda.autograd.function", "Function");
+  const Ref text(checked(PyUnicode_InternFromString(name)));
+  return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(function), text.get()) !=
+         _PyType_Lookup(reinterpret_cast<PyTypeObject*>(base), text.get());
+}
+
+}  // namespace
+
+PyObject* GraphRecorder::begin_plain_rehearsal(PyObject* function, PyObject* args) {
+  // Forward and backward are rehearsed, and no more.
+  if (has_level(dispatch::LevelKind::Jvp))
+    throw Break{"an autograd Function inside of forward-mode transforms"};
+  if (has_level(dispatch::LevelKind::Vmap) && has_own(function, "vmap"))
+    throw Break{"an autograd Function with a rule of its own for vmap"};
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  std::vector<Tensor> looks(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (PyObject* arg = PyTuple_GET_ITEM(args, i); is_tensor(arg))
+      looks[static_cast<size_t>(i)] = tensor_of(arg);
+  begin_rehearsal(args);
+  rehearsal_->outside.emplace();
+  rehearsal_->recording.emplace(true);
+  Ref plain(checked(PyTuple_New(count)));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Tensor& look = looks[static_cast<size_t>(i)];
+    PyObject* made = nullptr;
+    if (look.defined()) {
+      const dispatch::ActiveMode active(*mode_);
+      Tensor own = taeda::empty(look.sym_sizes(), look.dtype(), Layout::Strided, look.device());
+      if (autograd::is_differentiable(own.dtype())) autograd::set_requires_grad(own, true);
+      made = checked(wrap(own));
+    } else {
+      made = Py_NewRef(PyTuple_GET_ITEM(args, i));
+    }
+    PyTuple_SET_ITEM(plain.get(), i, made);
   }
+  rehearsal_->args = Ref::share(plain.get());
+  return plain.release();
 }
 
 bool GraphRecorder::end_rehearsal() {
@@ -94,6 +144,8 @@ bool GraphRecorder::run_backward(PyObject* results) {
   if (PyList_GET_SIZE(roots.get()) == 0 || PyList_GET_SIZE(wanted.get()) == 0) return true;
   const Ref given(checked(PyList_AsTuple(roots.get()))), seed(checked(PyList_AsTuple(seeds.get()))),
       inputs(checked(PyList_AsTuple(wanted.get())));
+  // Gradients of zero have sizes alone to go by.
+  const dispatch::ActiveMode active(*mode_);
   const Ref gradients(PyObject_CallFunctionObjArgs(run, given.get(), seed.get(), Py_True, Py_False,
                                                    inputs.get(), Py_True, Py_False, nullptr));
   return static_cast<bool>(gradients);
@@ -105,6 +157,17 @@ bool GraphRecorder::is_in_transform(PyObject* args) const {
   bool is_wrapped = dispatch::num_levels() > 0;
   for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });
   return is_wrapped;
+}
+
+void GraphRecorder::add_body(PyObject* callable, const std::string& name) {
+  if (!bodies_) bodies_ = Ref(checked(PyDict_New()));
+  if (PyDict_SetItemString(bodies_.get(), name.c_str(), callable) < 0) throw_python_error();
+  name_of_body_[callable] = name;
+}
+
+fx::Node& GraphRecorder::node_of_body(PyObject* callable) {
+  const std::string& name = name_of_body_.at(callable);
+  return graph_->create(fx::OpCode::GetAttr, fx::Target(name), {}, {}, name);
 }
 
 // (graph module, what it takes, result): the nodes since the mark, with their outside as inputs.
@@ -167,11 +230,8 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Ref module(
       checked(PyObject_CallFunctionObjArgs(make, graph.get(), bodies_.get(), nullptr)));
   // An equal function that was cut before stands for this one, too.
-  if (!name_of_body_.contains(module.get())) {
-    const std::string name = str("body_", PyDict_GET_SIZE(bodies_.get()));
-    if (PyDict_SetItemString(bodies_.get(), name.c_str(), module.get()) < 0) throw_python_error();
-    name_of_body_[module.get()] = name;
-  }
+  if (!name_of_body_.contains(module.get()))
+    add_body(module.get(), str("body_", name_of_body_.size()));
   return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
 }
 

@@ -39,20 +39,27 @@ inline bool is_of_asked_class(PyObject* tensor) {
   return is_one;
 }
 
-// Tensors in a value, and in lists, tuples and dicts in it.
+// What is no list, tuple or dict in a value, and in lists, tuples and dicts in it.
 template <class Visit>
-void for_each_tensor(PyObject* value, const Visit& visit) {
-  if (is_tensor(value)) {
-    visit(value);
-  } else if (PyTuple_Check(value) || PyList_Check(value)) {
+void for_each_leaf(PyObject* value, const Visit& visit) {
+  if (PyTuple_Check(value) || PyList_Check(value)) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
-    for (Py_ssize_t i = 0; i < count; ++i)
-      for_each_tensor(PySequence_Fast_GET_ITEM(value, i), visit);
+    for (Py_ssize_t i = 0; i < count; ++i) for_each_leaf(PySequence_Fast_GET_ITEM(value, i), visit);
   } else if (PyDict_Check(value)) {
     Py_ssize_t position = 0;
     PyObject *key, *item;
-    while (PyDict_Next(value, &position, &key, &item)) for_each_tensor(item, visit);
+    while (PyDict_Next(value, &position, &key, &item)) for_each_leaf(item, visit);
+  } else {
+    visit(value);
   }
+}
+
+// The tensors among them.
+template <class Visit>
+void for_each_tensor(PyObject* value, const Visit& visit) {
+  for_each_leaf(value, [&](PyObject* leaf) {
+    if (is_tensor(leaf)) visit(leaf);
+  });
 }
 
 // The memory that a call writes to. What a graph without writes cannot say throws Break: writes to

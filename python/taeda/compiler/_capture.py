@@ -60,18 +60,17 @@ def _named_logs():
     return kinds | dict.fromkeys(config.ignore_logging_functions, _known_calls.IGNORED)
 
 
-def make_fake_mode():
+def make_fake_mode(is_whole=False):
     """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
     of the sources whose sizes and numbers are symbols; what settings say of functions that log.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
+    Where the program is to be one graph there is no other way.
     """
-    env = ShapeEnv(
-        allow_scalar_outputs=True,
-        allow_dynamic_output_shape_ops=config.capture_dynamic_output_shape_ops,
-    )
+    takes_sizes = is_whole or config.capture_dynamic_output_shape_ops
+    env = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=takes_sizes)
     mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
-    takes_numbers = config.capture_scalar_outputs or config.capture_dynamic_output_shape_ops
+    takes_numbers = takes_sizes or config.capture_scalar_outputs
     return mode, takes_numbers, _changing_sources(), _named_logs()
 
 
@@ -136,7 +135,7 @@ def with_bodies(graph, bodies):
     root = Module()
     names = {node.target for node in graph.nodes if node.op == "get_attr"}
     for name in sorted(names):
-        root.add_module(name, bodies[name])
+        setattr(root, name, bodies[name])
     return root
 
 
@@ -178,11 +177,11 @@ def _are_equal(a, b):
 
 def make_body(graph, bodies):
     """A function of tensors that was captured, as a module; an equal one that is there already."""
-    for module in bodies.values():
-        if _do_the_same(graph, module.graph):
-            return module
     from taeda.fx.graph_module import GraphModule
 
+    for name, module in bodies.items():
+        if name.startswith("body_") and _do_the_same(graph, module.graph):
+            return module
     return GraphModule(with_bodies(graph, bodies), graph)
 
 

@@ -151,6 +151,9 @@ _SUBSTITUTES = {
     "taeda.compiler": dict.fromkeys(
         ("is_compiling", "is_dynamo_compiling", "is_exporting"), "_scope_substitutes"
     ),
+    "taeda.fx.control_flow._capture": dict.fromkeys(
+        ("ControlFlow.dispatch", "closed_graphs"), "_control_flow_substitutes"
+    ),
     "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
     "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
     "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
@@ -280,7 +283,7 @@ _READERS_OF_MODES = (
     *("is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled"),
     *("_is_autocast_available", "_saved_tensors_hooks_get_disabled_error_message"),
     *("_get_determinism", "_is_torch_function_enabled", "_is_torch_function_all_disabled"),
-    *("promote_types", "can_cast", "is_tensor"),
+    *("promote_types", "can_cast", "is_tensor", "_has_values"),
 )
 # Factories, which no argument overrides, and tensors inside of function transforms. The recorder's
 # own function mode is none of the program's.

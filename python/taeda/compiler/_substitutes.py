@@ -39,12 +39,22 @@ _SETTINGS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve
 @_substitute(checkpoints.checkpoint)
 def _checkpoint(function, *args, use_reentrant=None, **kwargs):
     settings = {name: kwargs.pop(name) for name in _SETTINGS if name in kwargs}
+    if use_reentrant is None:
+        checkpoints._warn_of_default("torch.utils.checkpoint")
+        use_reentrant = True
+    if use_reentrant:
+        checkpoints._check_reentrant(kwargs, **settings)
+        checkpoints.check_backward_validity(args)
+        if not checkpoints._has_gradients(args):
+            with taeda.no_grad():
+                return function(*args)
 
     def call(*args, **kwargs):
         return function(*args, **kwargs)
 
     body, taken, result = capture_body(call, args, kwargs)
-    settings["use_reentrant"] = bool(use_reentrant)
+    # The body takes every tensor as an argument, and a trace has no backward inside of backward.
+    settings["use_reentrant"] = False
     tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
     return with_tensors(result, tensors)
 

@@ -88,25 +88,33 @@ def checkpoint(
     of its own inside backward. Random numbers repeat, unless `preserve_rng_state` is off.
     """
     if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended, but if you need to preserve the current default "
-            "behavior, you can pass use_reentrant=True.",
-            stacklevel=2,
-        )
+        _warn_of_default("torch.utils.checkpoint")
         use_reentrant = True
     if not use_reentrant:
         debug = debug if _debug is None else _debug
         early_stop = early_stop if _early_stop is None else _early_stop
         settings = (context_fn, determinism_check, debug, early_stop, preserve_rng_state)
         return _checkpoint_with_hooks(function, args, kwargs, *settings)
+    _check_reentrant(kwargs, context_fn, debug)
+    return CheckpointFunction.apply(function, preserve_rng_state, *args)
+
+
+def _warn_of_default(name):
+    warnings.warn(
+        f"{name}: the use_reentrant parameter should be passed explicitly. "
+        "use_reentrant=False is recommended, but if you need to preserve the current default "
+        "behavior, you can pass use_reentrant=True.",
+        stacklevel=3,
+    )
+
+
+def _check_reentrant(kwargs, context_fn=noop_context_fn, debug=False, **_):
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug is not False:
         raise ValueError(
             "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
         )
-    return CheckpointFunction.apply(function, preserve_rng_state, *args)
 
 
 # ---- by saved-tensor hooks ----
@@ -177,9 +185,13 @@ def detach_variable(inputs):
     )
 
 
+def _has_gradients(inputs):
+    return any(arg.requires_grad for arg in inputs if isinstance(arg, _C.Tensor))
+
+
 def check_backward_validity(inputs):
     """Warns if no gradient can come out of a call with these arguments."""
-    if not any(arg.requires_grad for arg in inputs if isinstance(arg, _C.Tensor)):
+    if not _has_gradients(inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
         )
@@ -236,12 +248,7 @@ def _is_checkpoint_valid():
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """Runs functions one after the other in `segments` checkpoints; the last segment is plain."""
     if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed explicitly. use_reentrant=False is recommended, but if you need to preserve "
-            "the current default behavior, you can pass use_reentrant=True.",
-            stacklevel=2,
-        )
+        _warn_of_default("torch.utils.checkpoint.checkpoint_sequential")
         use_reentrant = True
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if kwargs:

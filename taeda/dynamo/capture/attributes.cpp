@@ -100,6 +100,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
     return found.release();
   }
+  // Its attributes are known, what C does with them is not.
+  if (is_opaque(object) && is_namespace(Py_TYPE(object))) return instance_attribute(object, name);
   if (is_opaque(object)) {
     // A method is no more than its object; what it does is asked when it is called.
     PyTypeObject* type = Py_TYPE(object);
@@ -402,7 +404,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
     return;
   }
-  if (PyModule_CheckExact(object) || PyType_Check(object) || is_opaque(object) ||
+  if (PyModule_CheckExact(object) || PyType_Check(object) ||
+      (is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
       (PyFunction_Check(object) && find(object) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
   if (find(object) == nullptr) {

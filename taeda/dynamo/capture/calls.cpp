@@ -438,6 +438,21 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject* found = dict_get(values[0], values[1]);
       return Py_NewRef(found != nullptr ? found : count == 3 ? values[2] : Py_None);
     }
+    // int and float of a tensor are those of its number.
+    const bool is_number = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+                           callable == reinterpret_cast<PyObject*>(&PyFloat_Type);
+    if (is_number && count == 1 && recorder_.takes_numbers() &&
+        recorder_.is_tensor_value(values[0])) {
+      static PyObject* const item = need(
+          PyObject_GetAttrString(reinterpret_cast<PyObject*>(recorder_.plain_class()), "item"));
+      Owned args = tuple_of(call);
+      Owned number(need(recorder_.call(item, args.get(), nullptr)));
+      keep(number.get());
+      PyObject* result = call_builtin({callable, {number.get()}, 1, nullptr}, is_known);
+      if (is_known) return result;
+      is_known = true;
+      return PyObject_CallOneArg(callable, number.get());
+    }
     // A symbolic number is the number it stands for, and one of the other kind an expression of it.
     if (count == 1 && (python::is_symint(values[0]) || python::is_symfloat(values[0]))) {
       const bool is_integer = python::is_symint(values[0]);
@@ -506,7 +521,8 @@ PyObject* Capture::call_class(const Call& call) {
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   if (base != &PyBaseObject_Type && base != &PyTuple_Type && base != &PyDict_Type &&
       base != &PyODict_Type && base != &PyList_Type && base != &PyLong_Type &&
-      base != &PyUnicode_Type && base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
+      base != &PyUnicode_Type && base != namespace_type() &&
+      base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
     throw Break{"call of the class " + name_of(call.callable)};
   // What C copies is there.
   if (base != &PyBaseObject_Type)
@@ -639,6 +655,7 @@ PyObject* Capture::call(State& state, Call call) {
         if (!is_plain_function(call.callable)) break;
         // Methods of objects of C read what C keeps.
         if (!call.values.empty() && is_opaque(call.values[0]) &&
+            !is_namespace(Py_TYPE(call.values[0])) &&
             _PyType_Lookup(Py_TYPE(call.values[0]), fields_of(call.callable)->func_name) ==
                 call.callable)
           break;

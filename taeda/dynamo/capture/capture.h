@@ -152,6 +152,7 @@ class Capture final : public Capturing {
   void open(PyObject* object);
   void open_dict(Twin& twin, PyObject* object);
   void open_deep(PyObject* object, int depth = 0);
+  bool holds_namespace(PyObject* object, int depth = 0);
   PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);

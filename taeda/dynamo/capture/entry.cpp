@@ -193,7 +193,7 @@ class Steps {
         auto* type = reinterpret_cast<PyTypeObject*>(action.object);
         Owned nothing(PyTuple_New(0));
         PyTypeObject* base = container_of(type);
-        if (base == nullptr) base = &PyBaseObject_Type;
+        if (base == nullptr) base = is_namespace(type) ? namespace_type() : &PyBaseObject_Type;
         return nothing && take(made, base->tp_new(type, nothing.get(), nullptr));
       }
       case Kind::FillInstance:

@@ -84,6 +84,9 @@ struct FrameRecipe {
 
 // The class of C that a container is one of, or derived from by class statements; null for others.
 PyTypeObject* container_of(PyTypeObject* type);
+// types.SimpleNamespace, and classes derived from it: a __dict__, which C compares and shows.
+PyTypeObject* namespace_type();
+bool is_namespace(PyTypeObject* type);
 
 // Whether a filter of the process makes errors of warnings.
 bool are_warnings_errors();

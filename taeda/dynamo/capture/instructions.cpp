@@ -697,6 +697,8 @@ Flow Capture::contains(State& state, int argument) {
     return Flow::Next;
   }
   open(container);
+  if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
+    throw Break{"a search for an object that is not known"};
   if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
       check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
@@ -719,8 +721,9 @@ Flow Capture::is_op(State& state, int argument) {
 
 Flow Capture::compare_op(State& state, int argument) {
   for (int i = 1; i <= 2; ++i) {
-    if (is_opaque(state.peek(i))) throw Break{"a comparison of objects that are not known"};
     open_deep(state.peek(i));
+    if (is_opaque(state.peek(i)) || holds_namespace(state.peek(i)))
+      throw Break{"a comparison of objects that are not known"};
   }
   check_distinct(state.peek(1), state.peek(2));
   if (is_address(state.peek(1)) != is_address(state.peek(2)) &&

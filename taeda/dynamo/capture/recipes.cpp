@@ -375,7 +375,7 @@ class Recipes {
     PyTypeObject* type = Py_TYPE(object);
     PyTypeObject* base = container_of(type);
     const bool is_container = base != nullptr && base != type;
-    if (is_plain_instance(type) || is_container) {
+    if (is_plain_instance(type) || is_namespace(type) || is_container) {
       const int made =
           note(object, add({.kind = Kind::Instance, .object = reinterpret_cast<PyObject*>(type)}));
       capture_.keep(object);

@@ -122,6 +122,9 @@ class Recorder {
   // From here on calls make no nodes; the end tells whether they took tensors and numbers of the
   // graph from these arguments alone.
   virtual void begin_rehearsal(PyObject* args) = 0;
+  // The same for a Function inside of function transforms, which rest until the end: gives the
+  // arguments of the rehearsal, with tensors that look like these and are the graph's no more.
+  virtual PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) = 0;
   virtual bool end_rehearsal() = 0;
   // Runs the derivative of results by the arguments of the rehearsal, as calls of the program;
   // false with an error.

@@ -18,10 +18,27 @@ PyObject* Capture::call_function(const Call& call) {
   check_class(reinterpret_cast<PyTypeObject*>(type));
   Owned args = tuple_of(call);
   const std::vector<const void*> writes = pending_writes();
-  recorder_.begin_rehearsal(args.get());
-  Owned result(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, nullptr));
+  // Inside of transforms it is rehearsed as outside of them, and then called as it is.
+  const bool is_in_transform = recorder_.is_in_transform(args.get());
+  if (is_in_transform)
+    args = Owned(recorder_.begin_plain_rehearsal(type, args.get()));
+  else
+    recorder_.begin_rehearsal(args.get());
+  struct Scope {
+    Recorder& recorder;
+    bool is_over = false;
+    bool end() {
+      is_over = true;
+      return recorder.end_rehearsal();
+    }
+    ~Scope() {
+      if (!is_over) recorder.end_rehearsal();
+    }
+  } rehearsal{recorder_};
+  Owned result(PyObject_Vectorcall(call.callable, PySequence_Fast_ITEMS(args.get()),
+                                   call.positional, nullptr));
   const bool has_gradient = result && !is_broken_ && recorder_.run_backward(result.get());
-  const bool is_closed = recorder_.end_rehearsal();
+  const bool is_closed = rehearsal.end();
   if (!has_gradient) throw Raised{};
   // What was written cannot be taken back.
   if (pending_writes() != writes)
@@ -30,6 +47,7 @@ PyObject* Capture::call_function(const Call& call) {
   static PyObject* const apply = imported("taeda.compiler._capture", "apply_function");
   Call node{apply, call.values, call.positional + 1, nullptr};
   node.values.insert(node.values.begin(), type);
+  if (is_in_transform) return need(recorder_.call(apply, tuple_of(node).get(), nullptr));
   recorder_.record_call(apply, tuple_of(node).get(), result.get());
   return result.release();
 }

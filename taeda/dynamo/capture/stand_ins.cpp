@@ -114,6 +114,14 @@ bool is_plain_instance(PyTypeObject* type) {
   return true;
 }
 
+PyTypeObject* namespace_type() {
+  static PyTypeObject* const type =
+      reinterpret_cast<PyTypeObject*>(imported("types", "SimpleNamespace"));
+  return type;
+}
+
+bool is_namespace(PyTypeObject* type) { return is_derived(type, namespace_type()); }
+
 bool is_partial(PyObject* object) {
   static PyObject* const type = imported("functools", "partial");
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
@@ -475,6 +483,25 @@ void Capture::open_deep(PyObject* object, int depth) {
     PyObject *key, *value;
     while (PyDict_Next(object, &position, &key, &value)) open_deep(value, depth + 1);
   }
+}
+
+// One of the program in a list, tuple or dict: C compares it by what it holds.
+bool Capture::holds_namespace(PyObject* object, int depth) {
+  constexpr int kDeepest = 20;
+  if (depth > kDeepest) return false;
+  const auto is_one = [&](PyObject* item) {
+    return (is_namespace(Py_TYPE(item)) && is_opaque(item)) || holds_namespace(item, depth + 1);
+  };
+  if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+      if (is_one(PySequence_Fast_GET_ITEM(object, i))) return true;
+  } else if (PyDict_CheckExact(object)) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(object, &position, &key, &value))
+      if (is_one(value)) return true;
+  }
+  return false;
 }
 
 // The object of the program that a key stands for, and its path; null where it is none.

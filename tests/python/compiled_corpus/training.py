@@ -1,5 +1,6 @@
 """Programs around gradients: Functions, hooks, optimizers, checkpoints, transforms, operators."""
 
+import functools
 import importlib
 
 from compiled_case import case
@@ -9,7 +10,9 @@ nn = importlib.import_module(f"{NAME}.nn")
 F = importlib.import_module(f"{NAME}.nn.functional")
 func = importlib.import_module(f"{NAME}.func")
 optim = importlib.import_module(f"{NAME}.optim")
-checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
+checkpoints = importlib.import_module(f"{NAME}.utils.checkpoint")
+checkpoint = checkpoints.checkpoint
+create_selective_checkpoint_contexts = checkpoints.create_selective_checkpoint_contexts
 library = importlib.import_module(f"{NAME}.library")
 
 t.manual_seed(0)
@@ -106,6 +109,73 @@ def checkpointed_layers(m, x):
     for layer in m:
         x = checkpoint(layer, x, use_reentrant=False)
     return x
+
+
+@case(X, W)
+def checkpointed_reentrant(x, w):
+    return checkpoint(lambda v: (x @ v).tanh() * 2, w, use_reentrant=True).sum()
+
+
+@case(nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3), nn.GELU()), X)
+def checkpointed_by_a_policy(m, x):
+    keep = functools.partial(create_selective_checkpoint_contexts, [t.ops.aten.addmm.default])
+    return checkpoint(m, x, use_reentrant=False, context_fn=keep)
+
+
+class Leaky(t.autograd.Function):
+    """Keeps settings of a dict, and gives a mask that has no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, settings):
+        ctx.save_for_backward(x)
+        ctx.settings = settings
+        mask = x > settings["bound"]
+        ctx.mark_non_differentiable(mask)
+        return x.clone(), mask
+
+    @staticmethod
+    def backward(ctx, g, _):
+        (x,) = ctx.saved_tensors
+        slope = ctx.settings.get("slope", 0.1)
+        return t.where(x > ctx.settings["bound"], g, g * slope), None
+
+
+@case(W, {"bound": 0.5, "slope": 0.25})
+def function_with_settings(w, settings):
+    y, mask = Leaky.apply(w * 2, settings)
+    return (y * y).sum() + mask.sum(), mask
+
+
+class Cube(t.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x * x
+
+
+@case(X)
+def function_under_vmap(x):
+    return t.vmap(lambda row: Cube.apply(row).sum())(x)
+
+
+@case(X)
+def function_under_grad(x):
+    return func.grad(lambda v: Cube.apply(v).sum())(x)
+
+
+@case(X)
+def function_under_both(x):
+    return t.vmap(func.grad(lambda row: Cube.apply(row * 2).sum()))(x)
 
 
 @case(X, W)

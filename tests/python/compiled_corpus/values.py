@@ -1,4 +1,4 @@
-"""Programs around numbers and texts beside tensors."""
+"""Programs around numbers, texts and namespaces beside tensors."""
 
 # ruff: noqa: C416, UP032
 
@@ -8,6 +8,7 @@ import math
 import random
 import re
 import string
+import types
 
 from compiled_case import case
 from under_test import t
@@ -194,3 +195,46 @@ def bool_arguments(x, flag):
 def dtypes_and_devices_given(x, dtype, device):
     y = x.to(device=device, dtype=dtype)
     return y, y.dtype == dtype, str(dtype).split(".")[-1], t.finfo(dtype).eps > 0
+
+
+SETTINGS = types.SimpleNamespace(scale=2.0, deep=types.SimpleNamespace(shifts=[1.0, 2.0]))
+
+
+@case(X)
+def namespace_of_settings(x):
+    return x * SETTINGS.scale + SETTINGS.deep.shifts[0]
+
+
+@case(X, types.SimpleNamespace(size=3, name="a"))
+def namespace_asked(x, settings):
+    found = hasattr(settings, "depth"), getattr(settings, "depth", 2), sorted(vars(settings))
+    return x * settings.size, found, isinstance(settings, types.SimpleNamespace)
+
+
+@case(X, types.SimpleNamespace(count=0))
+def namespace_written(x, state):
+    state.count += 1
+    state.last = x * state.count
+    return state.last + 1
+
+
+@case(X)
+def namespace_made(x):
+    return types.SimpleNamespace(value=x * 2, parts=[1, x])
+
+
+class Scaled(types.SimpleNamespace):
+    """A namespace with a method."""
+
+    def of(self, x):
+        return x * self.scale
+
+
+@case(X, Scaled(scale=3.0))
+def namespace_with_a_method(x, scaled):
+    return scaled.of(x), Scaled(scale=scaled.scale + 1).of(x)
+
+
+@case(X, types.SimpleNamespace(a=1), breaks=1)
+def namespaces_compared(x, settings):
+    return x + 1, settings == types.SimpleNamespace(a=1)

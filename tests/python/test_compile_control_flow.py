@@ -1,0 +1,102 @@
+"""Loops, scans and maps inside of compiled programs: one graph, with gradients and closures."""
+
+import importlib
+import os
+
+import pytest
+from compiled_case import is_same
+from under_test import NAME, t
+
+operators = f"{NAME}._higher_order_ops"
+while_loop = importlib.import_module(f"{operators}.while_loop").while_loop
+scan = importlib.import_module(f"{operators}.scan").scan
+map_slices = importlib.import_module(f"{operators}.map").map
+associative_scan = importlib.import_module(f"{operators}.associative_scan").associative_scan
+counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
+
+BACKENDS = ("eager", "aot_eager", "inductor")
+SCALE = t.full((1,), 2.0)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", os.environ.get("TAEDA_COMPILE_STRICT", "1"))
+    t.compiler.reset()
+    counters.clear()
+
+
+def counted(x):
+    start = (t.zeros((), dtype=t.long), x.clone())
+    return while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 1.5), start)
+
+
+def bounded(x):
+    """The functions take tensors from around them, one of them an operand as well."""
+
+    def is_small(i, z):
+        return z.sum() < 20 + 0 * x.sum()
+
+    def step(i, z):
+        return i + 1, z * SCALE + x
+
+    return while_loop(is_small, step, (t.tensor(0), x))
+
+
+def averaged(x):
+    return scan(lambda carry, row: (carry * 0.5 + row, carry + row), x[0] * 0, x)
+
+
+def nested(x):
+    def step(carry, rows):
+        following = {"sum": carry["sum"] + rows[0]}
+        return following, [rows[1] * following["sum"], rows[0] - SCALE]
+
+    return scan(step, {"sum": x[0] * 0}, (x, x.sin()), reverse=True)
+
+
+def mapped(x):
+    return map_slices(lambda row, shift: row.sin() + shift * SCALE, x, x[0])
+
+
+def combined(x):
+    return associative_scan(lambda a, b: a * b + a, x, 0, combine_mode="generic")
+
+
+def multiplied(x):
+    return associative_scan(lambda a, b: a * b, x, 0)
+
+
+PROGRAMS = (counted, bounded, averaged, nested, mapped, combined, multiplied)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_sizes_that_change(program, backend):
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for size in (2, 3, 4, 5):
+        x = t.linspace(0.5, 1.5, 3 * size).reshape(size, 3)
+        assert is_same(compiled(x), program(x), is_rounded=True)
+    assert counters["stats"]["unique_graphs"] == 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", (averaged, mapped), ids=lambda program: program.__name__)
+def test_gradients(program, backend):
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    gradients = []
+    for function in (program, compiled):
+        x = t.linspace(0.5, 1.5, 6).reshape(2, 3).requires_grad_()
+        result = function(x)
+        last = result[-1] if isinstance(result, tuple) else result
+        last.sum().backward()
+        gradients.append(x.grad)
+    t.testing.assert_close(*gradients)
+
+
+def test_errors_are_the_programs_own():
+    def program(x):
+        return while_loop(lambda z: z.sum() < 9, lambda z: (z + 1, z), (x,))
+
+    for function in (program, t.compile(program, backend="eager", fullgraph=True)):
+        with pytest.raises(AssertionError, match="same number of elements as carried_inputs"):
+            function(t.ones(2, 3))
