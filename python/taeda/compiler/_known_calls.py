@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED = 21, 22
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED = range(21, 25)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -154,6 +154,7 @@ _SUBSTITUTES = {
     "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
     "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
     "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
+    "taeda.utils.hooks": {"BackwardHook": "_module_hooks"},
 }
 
 
@@ -316,6 +317,8 @@ def _extension_of_captures(module):
     yield from _as(PURE, *asked)
     yield module.capture_body, BODY
     yield module.as_operator, AS_OPERATOR
+    yield module.bound_to, BOUND_TO
+    yield module.set_undivided, UNDIVIDED
     yield module.set_fails_at_breaks, SETS_OWN_MODE
 
 

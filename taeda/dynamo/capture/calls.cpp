@@ -681,6 +681,10 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Function: return call_function(call);
     case CallKind::Body: return call_body(call);
     case CallKind::AsOperator: return call_as_operator(call);
+    case CallKind::BoundTo: return call_bound(call);
+    case CallKind::Undivided:
+      num_undivided_ += call.values.at(0) == Py_True ? 1 : -1;
+      return Py_NewRef(Py_None);
     case CallKind::Lock: return call_lock(call);
     case CallKind::Warns: return call_warn(call);
     case CallKind::FunctionMode: return call_function_mode(call);

@@ -203,6 +203,8 @@ class Capture final : public Capturing {
   PyObject* call_function(const Call& call);
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
+  PyObject* call_bound(const Call& call);
+  Owned bound_object(PyObject* value);
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
@@ -335,9 +337,10 @@ class Capture final : public Capturing {
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
-  int64_t scope_began_at_ = 0;                        // of locks and function transforms
+  int64_t scope_began_at_ = 0;                        // of locks, function transforms and others
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
   std::vector<Owned> locks_;                          // held
+  int num_undivided_ = 0;                             // scopes in which no region ends
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;

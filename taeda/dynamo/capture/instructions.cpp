@@ -283,7 +283,8 @@ Flow Capture::execute(State& state) {
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) {
-    const bool is_in_scope = !locks_.empty() || recorder_.num_levels() != modes_.num_levels;
+    const bool is_in_scope =
+        !locks_.empty() || num_undivided_ != 0 || recorder_.num_levels() != modes_.num_levels;
     if (!is_in_scope) scope_began_at_ = 0;
     if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;
     return flow;

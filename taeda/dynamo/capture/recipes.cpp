@@ -589,6 +589,9 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     if (Modes::now().num_levels != modes_.num_levels)
       throw Abandoned{"a break inside of a function transform", scope_began_at_};
     if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
+    if (num_undivided_ != 0)
+      throw Abandoned{"a break between the inputs and the result of a module with backward hooks",
+                      scope_began_at_};
     Recipes recipes(*this, *entry);
     recipes.data();
     if (value != nullptr) {
