@@ -301,6 +301,12 @@ std::vector<const void*> Capture::pending_writes() {
   std::sort(writes.begin(), writes.end());
   for (const auto& [place, written] : members_)
     writes.insert(writes.end(), {place.first, place.second, written.get()});
+  for (const ClassWrite& write : class_writes_)
+    writes.insert(writes.end(), {write.type, write.name, write.value.get()});
+  for (const Taken& taken : taken_)
+    writes.insert(
+        writes.end(),
+        {taken.iterator, reinterpret_cast<const void*>(static_cast<intptr_t>(taken.count))});
   for (const Effect& effect : effects_) writes.push_back(effect.result.get());
   for (const auto& [tensor, data] : data_) writes.insert(writes.end(), {tensor, data.get()});
   for (const auto& [tensor, grad] : grads_) writes.insert(writes.end(), {tensor, grad.get()});
@@ -334,6 +340,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
   static PyObject* const eval_ = builtin("eval");
+  static PyObject* const next_ = builtin("next");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -385,6 +392,9 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
           recorder_.is_value(values[0]) ? recorder_.class_of(values[0]) : Py_TYPE(values[0]);
       return Py_NewRef(type);
     }
+    if (callable == next_ && (count == 1 || count == 2) && is_opaque(values[0]) &&
+        PyIter_Check(values[0]))
+      return call_next(call);
     if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
       throw Break{"round of a symbol"};
     if (callable == isinstance_ && count == 2) {

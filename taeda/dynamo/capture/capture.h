@@ -172,6 +172,9 @@ class Capture final : public Capturing {
   PyObject* instance_attribute(PyObject* object, PyObject* name, bool is_plain = false);
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
   PyObject* names_of_class(PyTypeObject* type);
+  // What a class has by a name as far as the captured program wrote it: a value of the capture.
+  PyObject* class_lookup(PyTypeObject* type, PyObject* name, bool& is_written);
+  void set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value);
   PyObject* call_getter(PyObject* getter, PyObject* object);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
@@ -230,6 +233,11 @@ class Capture final : public Capturing {
   // Null for other calls.
   PyObject* call_draw(const Call& call);
   PyObject* make_generator(const Call& call);
+  // ---- iterators of the program (iterators.cpp) ----
+  PyObject* next_of(PyObject* iterator);
+  PyObject* call_next(const Call& call);
+  bool is_changed(PyObject* container);
+  Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
   bool is_noticed(PyObject* object);  // when it ends
@@ -358,7 +366,22 @@ class Capture final : public Capturing {
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
-  std::unordered_set<void*> addresses_;  // that the program asked for by id()
+  // The same of attributes of classes, in their order.
+  struct ClassWrite {
+    PyTypeObject* type;
+    PyObject* name;  // interned; `held_` keeps both
+    Owned value;
+  };
+  std::vector<ClassWrite> class_writes_;
+  // How far iterators of the program are.
+  struct Taken {
+    PyObject* iterator;
+    int count = 0;  // of calls of next, the one at the end included
+    bool is_at_end = false;
+  };
+  std::vector<Taken> taken_;
+  std::unordered_map<PyObject*, PyObject*> iterator_of_part_;  // that it takes from; kept
+  std::unordered_set<void*> addresses_;                        // that the program asked for by id()
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
   std::vector<RememberedCall> remembered_;  // `held_` keeps what they name

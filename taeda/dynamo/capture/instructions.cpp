@@ -2,6 +2,7 @@
 // patterns are in call_instructions.cpp. All others are the evaluator's own.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "python/interop/sym_numbers.h"
@@ -66,6 +67,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("RETURN_GENERATOR", &Capture::return_generator);
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
+    own("FOR_ITER", &Capture::for_iter);
     own("FORMAT_VALUE", &Capture::format_value);
     own("FORMAT_SIMPLE", &Capture::format_value);
     own("FORMAT_WITH_SPEC", &Capture::format_value);
@@ -91,7 +93,6 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "SET_UPDATE",
                              "DICT_UPDATE",
                              "DICT_MERGE",
-                             "FOR_ITER",
                              "GET_YIELD_FROM_ITER",
                              "SEND",
                              "JUMP_IF_FALSE_OR_POP",
@@ -535,8 +536,15 @@ Flow Capture::delete_global(State& state, int argument) {
 
 Flow Capture::import_name(State& state, int argument) {
   PyObject* modules = PyImport_GetModuleDict();
-  if (PyDict_GetItemWithError(modules, state.name(argument)) == nullptr)
-    throw Break{"an import of a module for the first time"};
+  if (PyDict_GetItemWithError(modules, state.name(argument)) == nullptr) {
+    // Modules of the package do nothing but define.
+    const char* name = PyUnicode_AsUTF8(state.name(argument));
+    if (name == nullptr || std::strncmp(name, "taeda.", 6) != 0)
+      throw Break{"an import of a module for the first time"};
+    Owned args(need(PyTuple_Pack(1, state.name(argument))));
+    static PyObject* const import_module = imported("importlib", "import_module");
+    Owned loaded(need(recorder_.call_natively(import_module, args.get(), nullptr)));
+  }
   const Flow flow = run::IMPORT_NAME_(state, argument);
   if (flow == Flow::Next) {
     PyObject* module = state.peek(1);
