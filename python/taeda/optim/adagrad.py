@@ -4,7 +4,7 @@ from functools import partial
 
 from taeda import _C
 from taeda.compiler import is_compiling
-from taeda.optim._rule import RuleOptimizer, column, count, decayed, refuse_scaling, run
+from taeda.optim._rule import RuleOptimizer, call_fused, column, count, decayed, refuse_scaling, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _to_scalar,
@@ -123,7 +123,8 @@ def adagrad(
         if differentiable:
             raise RuntimeError("Adagrad with fused=True does not support differentiable=True")
         _C._foreach_add_(state_steps, 1)
-        _C._fused_adagrad_(
+        call_fused(
+            _C._fused_adagrad_,
             params,
             grads,
             state_sums,

@@ -395,8 +395,12 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     if (callable == next_ && (count == 1 || count == 2) && is_opaque(values[0]) &&
         PyIter_Check(values[0]))
       return call_next(call);
-    if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
-      throw Break{"round of a symbol"};
+    if (callable == round_ && count == 2 && python::is_symbolic(values[0])) {
+      // An expression of the symbol, as exact as Python's where digits behind the point are asked.
+      const bool has_digits = PyLong_CheckExact(values[1]) && PyLong_AsLong(values[1]) >= 0;
+      if (!has_digits) PyErr_Clear();
+      if (!has_digits && values[1] != Py_None) throw Break{"round of a symbol"};
+    }
     if (callable == isinstance_ && count == 2) {
       if (PyObject* answer = call_isinstance(values[0], values[1])) return answer;
     }
