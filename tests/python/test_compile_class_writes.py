@@ -263,3 +263,28 @@ def test_an_error_of_the_program():
 
     with pytest.raises(AttributeError, match="missing"):
         taeda.compile(program, backend="eager")(X)
+
+
+def test_data_behind_super_is_guarded():
+    class Base:
+        scale = 4
+        shifts = [1, 2]
+
+    class Derived(Base):
+        scale = 1
+
+        def run(self, x):
+            return x * super().scale + sum(super().shifts)
+
+        @classmethod
+        def of_class(cls, x):
+            return x + super().scale
+
+    compiled = taeda.compile(Derived().run, backend="eager", fullgraph=True)
+    of_class = taeda.compile(Derived.of_class, backend="eager", fullgraph=True)
+    for scale, shifts in ((4, [1, 2]), (5, [1, 2]), (5, [3, 3])):
+        Base.scale, Base.shifts = scale, shifts
+        assert compiled(X).tolist() == [scale + sum(shifts)] * 3
+        assert of_class(X).tolist() == [1 + scale] * 3
+    Base.shifts.append(4)
+    assert compiled(X).tolist() == [5 + 10] * 3

@@ -131,6 +131,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 # Where captures enter another function: names by module, and the module of substitutes.
 _SUBSTITUTES = {
     "builtins": {"object.__reduce_ex__": "_value_substitutes"},
+    "copy": {"deepcopy": "_value_substitutes"},
     "logging": dict.fromkeys(
         (
             "Logger.isEnabledFor",
@@ -363,8 +364,8 @@ _TABLES = {
     "functools": lambda m: _as(PURE, m.partial),
     "inspect": lambda m: _as(CONSTANT, m.signature),
     "itertools": _itertools,
-    # Reads the stack, the clock and the process for each record.
-    "logging": lambda m: _as(UNKNOWN, m.Logger._log),
+    # A record reads the stack, the clock and the process; a logger is the same at every call.
+    "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
     "math": _all_pure,
     "operator": _all_pure,
     "re": _regular_expressions,

@@ -116,12 +116,60 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
   }
   if (PyFunction_Check(object)) return function_attribute(object, name);
+  if (Py_IS_TYPE(object, &PySuper_Type)) {
+    Owned type(need(PyObject_GetAttrString(object, "__thisclass__")));
+    Owned self(need(PyObject_GetAttrString(object, "__self__")));
+    if (PyObject* data = super_data(type.get(), self.get(), name)) return data;
+  }
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     if (twin_of(object) != nullptr && is_named(name, "__class__"))
       return Py_NewRef(Py_TYPE(object));
     return need(PyObject_GetAttr(object, name));
   }
   return instance_attribute(object, name);
+}
+
+PyObject* Capture::super_data(PyObject* type, PyObject* object, PyObject* name) {
+  if (!PyType_Check(type) || object == Py_None || recorder_.is_value(object)) return nullptr;
+  auto* self = reinterpret_cast<PyTypeObject*>(object);
+  if (!PyType_Check(object) || !PyType_IsSubtype(self, reinterpret_cast<PyTypeObject*>(type)))
+    self = Py_TYPE(object);
+  bool is_behind = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->tp_mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(self->tp_mro, i);
+    if (!is_behind) {
+      is_behind = base == type;
+      continue;
+    }
+    PyObject* names = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* found = names == nullptr ? nullptr : PyDict_GetItemWithError(names, name);
+    if (found == nullptr && PyErr_Occurred()) throw Raised{};
+    bool is_written = false;
+    if (!class_writes_.empty())
+      class_lookup(reinterpret_cast<PyTypeObject*>(base), name, is_written);
+    if (is_written) throw Break{"data behind super() that the program wrote"};
+    if (found == nullptr) continue;
+    if (Py_TYPE(found)->tp_descr_get != nullptr) return nullptr;
+    check_class(self);
+    return import(found, sources_.of(Step::TypeLookup, pin(base), 0, name));
+  }
+  return nullptr;
+}
+
+// Python 3.12: super().name without an object of super.
+Flow Capture::load_super_attr(State& state, int argument) {
+  PyObject* object = state.peek(1);
+  if (is_opaque(object)) throw Break{std::string("an operation on ") + Py_TYPE(object)->tp_name};
+  open(object);
+  const bool is_plain = state.peek(3) == reinterpret_cast<PyObject*>(&PySuper_Type);
+  Owned data(is_plain ? super_data(state.peek(2), object, state.name(argument >> 2)) : nullptr);
+  if (!data) return state.now->handler(state, argument);
+  for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
+  if (argument & 1)
+    state.push_callable(data.release(), nullptr);
+  else
+    state.push(data.release());
+  return Flow::Next;
 }
 
 PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {

@@ -177,6 +177,9 @@ class Capture final : public Capturing {
   void set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value);
   PyObject* call_getter(PyObject* getter, PyObject* object);
   PyObject* function_attribute(PyObject* object, PyObject* name);
+  // Data that super() finds behind a class; null for methods and the like.
+  PyObject* super_data(PyObject* type, PyObject* object, PyObject* name);
+  Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);

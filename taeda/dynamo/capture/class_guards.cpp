@@ -26,7 +26,7 @@ bool is_special(PyObject* name) {
   return text == nullptr || std::strncmp(text, "__", 2) == 0;
 }
 
-bool has_same_names(PyObject* now, PyObject* before) {
+bool has_same_names(PyObject* now, PyObject* before, bool is_strict) {
   if (PyDict_GET_SIZE(now) != PyDict_GET_SIZE(before)) return false;
   Py_ssize_t position = 0;
   PyObject *name, *value;
@@ -36,14 +36,15 @@ bool has_same_names(PyObject* now, PyObject* before) {
       PyErr_Clear();
       return false;
     }
-    if (found != value && (is_special(name) || !is_data(found) || !is_data(value))) return false;
+    if (found != value && (is_strict || is_special(name) || !is_data(found) || !is_data(value)))
+      return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type) {
+std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_strict) {
   // Guards outlive the process's last look at this.
   static auto* const known = new std::unordered_map<PyTypeObject*, std::weak_ptr<ClassGuard>>;
   constexpr size_t kMany = 1024;
@@ -56,6 +57,7 @@ std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type) {
   }
   auto made = std::make_shared<ClassGuard>();
   made->version_ = version;
+  made->is_strict_ = is_strict;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;  // nobody changes those of C
@@ -73,7 +75,7 @@ bool ClassGuard::fits_again(PyTypeObject* type) const {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
     if (next == names_.size() || names_[next].first != base || !names_[next].second ||
-        !has_same_names(base->tp_dict, names_[next].second.get()))
+        !has_same_names(base->tp_dict, names_[next].second.get(), is_strict_))
       return false;
     ++next;
   }

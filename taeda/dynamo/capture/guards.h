@@ -60,8 +60,8 @@ struct alignas(64) FlatTensor {
 // count in an attribute of a class.
 class ClassGuard {
  public:
-  // Shared among the guards of a class.
-  static std::shared_ptr<const ClassGuard> of(PyTypeObject* type);
+  // Shared among the guards of a class. `is_strict`: data are the same, too.
+  static std::shared_ptr<const ClassGuard> of(PyTypeObject* type, bool is_strict);
   bool fits(PyTypeObject* type) const {
     return (type->tp_version_tag == version_ && version_ != 0) || fits_again(type);
   }
@@ -69,6 +69,7 @@ class ClassGuard {
  private:
   bool fits_again(PyTypeObject* type) const;
   mutable unsigned version_ = 0;
+  bool is_strict_ = false;
   std::vector<std::pair<PyTypeObject*, Owned>> names_;  // the class and its bases, with a dict
 };
 

@@ -67,6 +67,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
     own("FOR_ITER", &Capture::for_iter);
+    own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
     own("FORMAT_SIMPLE", &Capture::format_value);
     own("FORMAT_WITH_SPEC", &Capture::format_value);
@@ -102,8 +103,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "POP_JUMP_BACKWARD_IF_TRUE",
                              "POP_JUMP_IF_FALSE",
                              "POP_JUMP_IF_TRUE",
-                             "CALL_INTRINSIC_1",
-                             "LOAD_SUPER_ATTR"})
+                             "CALL_INTRINSIC_1"})
       looks(name, 1);
     for (const char* name : {"BINARY_OP", "MATCH_KEYS"}) looks(name, 2);
     own("MATCH_CLASS", &Capture::match_class);
