@@ -37,6 +37,7 @@ struct AotOptions {
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
   std::vector<Tensor> fakes;             // as fx::RetraceOptions has them
   int64_t number = 0;                    // of the program, for messages
+  std::shared_ptr<void> kept;            // lives as long as what is compiled may run
 };
 
 class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {

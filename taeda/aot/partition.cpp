@@ -188,7 +188,7 @@ class Partitioner {
     std::vector<Arg> roots = results_;
     for (const Node* node : effects_) roots.emplace_back(const_cast<Node*>(node));
     needed_front_ = reach(roots, NodeSet());
-    needed_back_ = reach(gradients_, NodeSet());
+    needed_back_ = reach(back_roots_, NodeSet());
     // Elements of a tuple that the forward computes are there with it.
     for (const Node* node : order_)
       if (node->target().builtin() && is_before(*node)) {
@@ -201,16 +201,21 @@ class Partitioner {
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
   }
 
-  // Operators of the forward that give nothing, or are there for their effect; what the backward
-  // does begins with the first node that a tangent reaches.
+  // Operators that give nothing, or are there for their effect. What the backward does begins with
+  // the first node that a tangent reaches; of it, those are kept that tangents reach.
   void find_effects() {
+    back_roots_ = gradients_;
+    bool is_front = true;
     for (const Node* node : order_) {
       if (is_input(*node)) continue;
-      if (!is_before(*node)) return;
+      is_front &= is_before(*node);
       const dispatch::Operator* op = node->target().op();
       if (!op || is_assertion(*node)) continue;
-      if (dispatch::call_form(*op).returns.empty() || fx::is_effectful(*op))
+      if (!dispatch::call_form(*op).returns.empty() && !fx::is_effectful(*op)) continue;
+      if (is_front)
         effects_.push_back(node);
+      else if (!is_before(*node))
+        back_roots_.emplace_back(const_cast<Node*>(node));
     }
   }
 
@@ -305,7 +310,7 @@ class Partitioner {
     }
     save_untold_sizes();
     const NodeSet saved(saved_.begin(), saved_.end());
-    for (const Node* node : reach(gradients_, saved))
+    for (const Node* node : reach(back_roots_, saved))
       if (is_before(*node) && !is_input(*node) && needed_front_.count(node)) again_.insert(node);
   }
 
@@ -523,7 +528,7 @@ class Partitioner {
     for (size_t i = 0; i < placeholders_.size(); ++i)
       if (i >= num_inputs_ || needed_back_.count(placeholders_[i]))
         given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
-    copy_needed(order_, gradients_, *graph, given);
+    copy_needed(order_, back_roots_, *graph, given);
     return finished(std::move(graph), given);
   }
   // The graph with the gradients as its output.
@@ -541,7 +546,7 @@ class Partitioner {
     for (const Node* node : saved_) given[node] = Arg(placeholder_like(*node, *graph));
     for (size_t i = num_inputs_; i < placeholders_.size(); ++i)
       given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
-    copy_needed(order_, gradients_, *graph, given);
+    copy_needed(order_, back_roots_, *graph, given);
     return finished(std::move(graph), given);
   }
 
@@ -568,6 +573,7 @@ class Partitioner {
   std::vector<Node*> placeholders_;
   std::vector<const Node*> order_;
   std::vector<Arg> results_, gradients_;
+  std::vector<Arg> back_roots_;  // gradients, and what the backward does for its effect
   std::vector<const Node*> effects_;
   NodeSet behind_, needed_back_, needed_front_, is_gradient_, again_, written_;
   std::vector<const Node*> saved_;

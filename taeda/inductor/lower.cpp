@@ -10,6 +10,7 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/fake.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/freeze.h"
@@ -539,7 +540,7 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
     if (counts_in_storage && a.tensor >= 0)
       program_->values[program_->values[a.tensor].root].is_apart = true;
   for (int out : outs) read_from_memory(out);
-  call.draws = op.has(dispatch::Tag::NondeterministicSeeded);
+  call.draws = op.has(dispatch::Tag::NondeterministicSeeded) || fx::is_effectful(op);
   call.after = last_draw_;
   if (call.draws) last_draw_ = number;
 }

@@ -56,7 +56,7 @@ struct Call {
   std::vector<CallArgument> arguments;
   std::vector<int> results;  // values
   int number = 0;            // among the calls of the program
-  bool draws = false;        // random numbers
+  bool draws = false;        // random numbers, or has another effect: such calls keep their order
   int after = -1;            // the call before it that draws
 };
 

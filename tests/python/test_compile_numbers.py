@@ -173,3 +173,18 @@ def test_changing_numbers_beyond_a_dtype_are_refused(name, backend):
     compiled = t.compile(program, backend=backend, **OPTIONS[backend])
     for value in values:
         assert _outcome(compiled, value) == _outcome(program, value)
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+def test_floats_that_change_are_rounded_as_python_does(backend):
+    def program(x, f):
+        return x * round(f, 1), round(f, 2), round(f, 0)
+
+    counters.clear()
+    compiled = t.compile(program, backend=backend, fullgraph=True, **OPTIONS[backend])
+    x = t.ones(2, dtype=t.float64)
+    for f in (0.05, 0.15, 0.25, 2.675, 1.005, -0.45, 2.5, -2.5, 123456.789, 1e-9):
+        scaled, *rounded = compiled(x, f)
+        assert rounded == [round(f, 2), round(f, 0)]
+        assert scaled[0].item() == round(f, 1)
+    assert counters["stats"]["unique_graphs"] == 2

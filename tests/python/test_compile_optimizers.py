@@ -122,3 +122,29 @@ def test_a_schedule_of_rates_compiles_no_step_again(rate, momentum):
         step()
         scheduler.step()
     assert counters["stats"]["unique_graphs"] == 2, dict(counters["recompile"])
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_a_fused_step_that_unscales_under_a_scheduler(name):
+    def run(wrap):
+        t.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = OPTIMIZERS[name](model.parameters(), lr=0.1, fused=True)
+        scheduler = optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+        scaler = t.amp.GradScaler("cpu", init_scale=4.0)
+        step = wrap(lambda: scaler.step(optimizer))
+        for _ in range(6):
+            optimizer.zero_grad()
+            scaler.scale(model(t.ones(2, 3)).pow(2).sum()).backward()
+            step()
+            scaler.update()
+            scheduler.step()
+        return [p.detach() for p in model.parameters()]
+
+    expected = run(lambda step: step)
+    counters.clear()
+    found = run(lambda step: t.compile(step, backend="eager"))
+    assert all(t.equal(a, b) for a, b in zip(expected, found, strict=True))
+    # The optimizer keeps more after its first step.
+    assert sum(counters["recompile"].values()) <= 1
+    assert sum(counters["graph_break"].values()) <= 2

@@ -198,3 +198,23 @@ def test_breaks_in_the_package_name_the_line_that_called_it():
         assert reason.user_stack[0].lineno == line
     with pytest.raises(Unsupported, match=rf'test_compile_updates.py", line {line}, in forward'):
         t.compile(model, fullgraph=True, backend="eager")(t.ones(2))
+
+
+@both
+def test_new_data_behind_a_use_with_gradients(backend):
+    """Saved tensors show the new data, as in eager."""
+
+    def program(p, x):
+        before = (p * x).sum()
+        p.data = p.data * 2
+        return before + (p * x).sum()
+
+    found = []
+    for run in (program, t.compile(program, backend=backend)):
+        p = nn.Parameter(t.tensor([1.0, 2.0]))
+        x = t.tensor([3.0, 4.0], requires_grad=True)
+        result = run(p, x)
+        result.backward()
+        found.append([value.tolist() for value in (result.detach(), p.grad, x.grad, p.data)])
+    assert found[0] == found[1]
+    assert found[0][2] == [4.0, 8.0]

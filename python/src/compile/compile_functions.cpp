@@ -234,6 +234,8 @@ PyObject* compile_open(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     aot::AotOptions options = read_options(argv[3], made);
     options.fake_mode = read_fake_mode(argv[2]);
     options.stays_on_thread = true;
+    // Operators of the backward may call functions that the module's graph holds.
+    options.kept = keep_object(argv[4]);
     const fx::Graph& graph = fx_graph_of(argv[0]);
     const auto program = [&](std::vector<Value> values) {
       return Value(std::make_shared<Value::List>(OpenGraph(graph, argv[4])(values)));

@@ -227,16 +227,25 @@ PyObject* has_substitute(PyObject*, PyObject* function) {
   });
 }
 
-// Functions that captures know; see CallKind. Two of them: functions of C are equal where their
+// Functions that captures know; see CallKind. Several: functions of C are equal where their
 // code is.
 PyObject* capture_body(PyObject*, PyObject*) {
   PyErr_SetString(PyExc_RuntimeError, "capture_body is called by captured programs alone");
   return nullptr;
 }
-PyObject* as_operator(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_RuntimeError, "as_operator is called by captured programs alone");
-  return nullptr;
+// Behind a break they are plain calls.
+PyObject* as_operator(PyObject*, PyObject* given) {
+  PyObject *function = nullptr, *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(given, "OO!O!", &function, &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+    return nullptr;
+  return PyObject_Call(function, args, kwargs);
 }
+PyObject* bound_to(PyObject*, PyObject* given) {
+  PyObject *function = nullptr, *args = nullptr;
+  if (!PyArg_ParseTuple(given, "OO!", &function, &PyTuple_Type, &args)) return nullptr;
+  return PyObject_Call(function, args, nullptr);
+}
+PyObject* set_undivided(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
 PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
 
@@ -326,6 +335,10 @@ PyMethodDef functions[] = {
      "capture_body(function, args, kwargs): (a module, what it takes, the result)."},
     {"as_operator", as_operator, METH_VARARGS,
      "as_operator(function, args, kwargs): the call as one node of the graph."},
+    {"bound_to", bound_to, METH_VARARGS,
+     "bound_to(function, args): called once, with the program's objects; a constant of the graph."},
+    {"set_undivided", set_undivided, METH_O,
+     "set_undivided(on): the region that is captured does not end until it is off."},
     {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
     {"set_known_call", set_known_call, METH_VARARGS,
      "set_known_call(function, kind): what a function does that is not entered."},

@@ -160,9 +160,10 @@ class ActiveCapture final : public dynamo::Capturing {
                   owner.options_.is_whole),
         capture_(sources_, guards_, recorder_, frames),
         collects_(PyGC_Disable() == 1) {
-    capture_.break_at(region.break_at, region.break_reason);
+    const CompiledRegions::Region::Attempt& attempt = region.attempt();
+    capture_.break_at(attempt.break_at, attempt.break_reason);
     capture_.set_whole(owner.options_.is_whole || dynamo::fails_at_breaks());
-    capture_.share_early_calls(&owner.early_calls_);
+    capture_.share_early_calls(&owner.early_calls_[PyThread_get_thread_ident()]);
     recorder_.begin_at(first_code_);
   }
   ~ActiveCapture() override {
@@ -246,11 +247,12 @@ class ActiveCapture final : public dynamo::Capturing {
   // Whether the region is captured again, up to where it can be compiled.
   bool ends_earlier() {
     const int64_t number = capture_.ends_at();
-    const bool is_earlier = region_.break_at == 0 || number < region_.break_at;
+    CompiledRegions::Region::Attempt& attempt = region_.attempt();
+    const bool is_earlier = attempt.break_at == 0 || number < attempt.break_at;
     if (number <= 0 || !is_earlier || owner_.options_.is_whole) return false;
-    region_.break_at = number;
-    region_.break_reason = capture_.reason();
-    region_.is_tried_again = true;
+    attempt.break_at = number;
+    attempt.break_reason = capture_.reason();
+    attempt.is_tried_again = true;
     return true;
   }
 
@@ -264,19 +266,19 @@ class ActiveCapture final : public dynamo::Capturing {
                                                     !recorder_.writes_inputs());
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
-      region_.break_at = 0;
-      owner_.early_calls_.clear();
+      region_.attempts.erase(PyThread_get_thread_ident());
+      owner_.early_calls_[PyThread_get_thread_ident()].clear();
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
       owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;
     }
     if (dynamo::Owned failure = capture_.take_failure()) {
-      owner_.error_ = Ref(failure.release());
-    } else if (owner_.options_.is_whole && !owner_.error_) {
+      owner_.error() = Ref(failure.release());
+    } else if (owner_.options_.is_whole && !owner_.has_error()) {
       owner_.fail_whole(capture_.reason(), {{code_, line()}});
     } else {
       owner_.tell("given up", capture_.reason(), code_, line(), instruction_);
-      if (region_.break_at > 0) region_.note_failure(owner_.options_.is_whole);
+      if (region_.attempt().break_at > 0) region_.note_failure(owner_.options_.is_whole);
     }
     return false;
   }
@@ -338,19 +340,22 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
   // Of callbacks, warnings that are errors, handlers of signals.
-  if (!done && error_) PyErr_WriteUnraisable(options_.report.get());
-  if (!done && !error_) error_ = Ref(taeda_take_raised());
+  if (!done && has_error()) PyErr_WriteUnraisable(options_.report.get());
+  if (!done && !has_error()) error() = Ref(taeda_take_raised());
   return done.get() == Py_True;
 }
 
 bool CompiledRegions::raises() {
-  if (!error_) return false;
-  taeda_set_raised(error_.release());
+  const auto own = errors_.find(PyThread_get_thread_ident());
+  if (own == errors_.end()) return false;
+  Ref error = std::move(own->second);
+  errors_.erase(own);
+  taeda_set_raised(error.release());
   return true;
 }
 
 void CompiledRegions::fail_whole(const std::string& reason, const Places& places) {
-  error_ = unsupported(reason, places);
+  error() = unsupported(reason, places);
 }
 
 Ref CompiledRegions::unsupported(const std::string& reason, const Places& places) {
@@ -392,7 +397,7 @@ bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
     return true;
   } catch (...) {
     translate_exception();
-    error_ = Ref(taeda_take_raised());
+    error() = Ref(taeda_take_raised());
     return false;
   }
 }
@@ -436,7 +441,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   if (raises()) return RegionRun::Raised;
   if (has_foreign_modes()) return RegionRun::Natively;
   Region& region = regions_[place_of(frames)];
-  if (std::exchange(region.is_skipped, false) || region.is_native) return RegionRun::Natively;
+  if (region.take_skip() || region.is_native) return RegionRun::Natively;
   if (region.is_provisional && !region.entries.empty() && !std::exchange(region.is_fresh, false)) {
     region.entries.clear();
     region.is_provisional = false;
@@ -527,17 +532,23 @@ bool CompiledRegions::takes_callee(PyFunctionObject* function) const {
 
 void CompiledRegions::give_up(const std::vector<const State*>& frames) {
   Region& region = regions_[place_of(frames)];
-  const bool is_tried_again = std::exchange(region.is_tried_again, false);
-  if (!error_ && !is_tried_again && !region.is_skipped) region.is_native = true;
+  Region::Attempt& attempt = region.attempt();
+  const bool is_tried_again = std::exchange(attempt.is_tried_again, false);
+  if (!has_error() && !is_tried_again && !attempt.is_skipped) region.is_native = true;
 }
 
-// A program that raises with these arguments may do well with others. One that is to be compiled
-// as a whole never runs as it is because of that.
+// A program that raises with these arguments may do well with others.
+// One that is to be compiled as a whole is not left alone for it: its breaks are errors.
 void CompiledRegions::Region::note_failure(bool is_whole) {
   constexpr int kMost = 8;
-  break_at = 0;
-  is_skipped = true;
+  attempt().break_at = 0;
+  attempt().is_skipped = true;
   is_native = ++num_raised >= kMost && !is_whole;
+}
+
+bool CompiledRegions::Region::take_skip() {
+  const auto own = attempts.find(PyThread_get_thread_ident());
+  return own != attempts.end() && std::exchange(own->second.is_skipped, false);
 }
 
 PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,

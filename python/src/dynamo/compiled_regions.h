@@ -89,12 +89,19 @@ class CompiledRegions final : public dynamo::Regions {
     bool is_provisional = false;  // its version is to be compiled again at the call after
     bool is_fresh = false;        // and did not run yet
     History history;
-    // The program raised while it was captured: the next capture ends before the instruction that
-    // did. Where that cannot be compiled CPython runs the frames once.
-    int64_t break_at = 0;
-    std::string break_reason;
-    bool is_tried_again = false, is_skipped = false;
     int num_raised = 0;
+    // What the call of a thread found out about its captures so far. Where the program raised while
+    // it was captured, the next capture ends before the instruction that did; where that cannot be
+    // compiled CPython runs the frames once.
+    struct Attempt {
+      int64_t break_at = 0;
+      std::string break_reason;
+      bool is_tried_again = false, is_skipped = false;
+    };
+    std::map<unsigned long, Attempt> attempts;
+    Attempt& attempt() { return attempts[PyThread_get_thread_ident()]; }
+    // Whether this thread leaves the region to CPython for once.
+    bool take_skip();
     void note_failure(bool is_whole);
     // The one whose guards hold, with the values of its paths. Shared: others may compile, or
     // forget, while it runs.
@@ -123,8 +130,11 @@ class CompiledRegions final : public dynamo::Regions {
   CompileOptions options_;
   std::map<Place, Region> regions_;
   std::vector<Ref> codes_;
-  dynamo::EarlyCalls early_calls_;
-  Ref error_;  // for the caller, at the next boundary
+  std::map<unsigned long, dynamo::EarlyCalls> early_calls_;  // by thread
+  // For the callers, at the next boundary, by thread: threads compile one function at once.
+  std::map<unsigned long, Ref> errors_;
+  Ref& error() { return errors_[PyThread_get_thread_ident()]; }
+  bool has_error() const { return errors_.contains(PyThread_get_thread_ident()); }
 };
 
 }  // namespace taeda::python

@@ -69,12 +69,23 @@ void WrittenMemory::check_repeats() const {
   });
 }
 
+static bool has_gradient(const dispatch::Value& val) {
+  bool found = false;
+  dispatch::for_each_tensor(
+      val, [&](const Tensor& t) { found |= t.defined() && autograd::requires_grad(t); });
+  return found;
+}
+
 PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
   const Tensor& t = tensor_of(tensor);
   const bool is_input = input_of_.contains(t.impl());
   if (rehearsal_ || num_levels() > 0 || is_subclass(tensor) || is_subclass(value) ||
       !overrides().modes.empty() || (!is_input && autograd::requires_grad(t)))
     throw Break{"a write to an attribute of a tensor"};
+  // Saved tensors show the new data in eager, of which a graph knows nothing.
+  if (const fx::Node* used = is_input && autograd::requires_grad(t) ? tracer_->node_of(t) : nullptr)
+    for (const fx::Node* user : used->users().list())
+      if (has_gradient(user->val())) throw Break{"new data for a tensor that gradients go through"};
   static PyObject* const detach =
       checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "detach"));
   const Ref args(checked(PyTuple_Pack(1, value)));

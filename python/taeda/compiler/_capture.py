@@ -19,6 +19,7 @@ __all__ = [
     "DATA_DEPENDENT",
     "CapturedGraph",
     "add_hook",
+    "advance",
     "apply_function",
     "constant_numbers",
     "make_body",
@@ -223,6 +224,12 @@ def make_dict_iterator(of, name, count):
     for _ in range(count):
         next(made, None)
     return made
+
+
+def advance(iterator, count):
+    """Takes so many items from an iterator, or what is left of them."""
+    for _ in range(count):
+        next(iterator, None)
 
 
 def make_exception(kind, args, attributes):

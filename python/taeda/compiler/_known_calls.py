@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED = 21, 22
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED = range(21, 25)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -131,6 +131,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 # Where captures enter another function: names by module, and the module of substitutes.
 _SUBSTITUTES = {
     "builtins": {"object.__reduce_ex__": "_value_substitutes"},
+    "copy": {"deepcopy": "_value_substitutes"},
     "logging": dict.fromkeys(
         (
             "Logger.isEnabledFor",
@@ -157,6 +158,7 @@ _SUBSTITUTES = {
     "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
     "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
     "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
+    "taeda.utils.hooks": {"BackwardHook": "_module_hooks"},
 }
 
 
@@ -319,6 +321,8 @@ def _extension_of_captures(module):
     yield from _as(PURE, *asked)
     yield module.capture_body, BODY
     yield module.as_operator, AS_OPERATOR
+    yield module.bound_to, BOUND_TO
+    yield module.set_undivided, UNDIVIDED
     yield module.set_fails_at_breaks, SETS_OWN_MODE
 
 
@@ -363,8 +367,8 @@ _TABLES = {
     "functools": lambda m: _as(PURE, m.partial),
     "inspect": lambda m: _as(CONSTANT, m.signature),
     "itertools": _itertools,
-    # Reads the stack, the clock and the process for each record.
-    "logging": lambda m: _as(UNKNOWN, m.Logger._log),
+    # A record reads the stack, the clock and the process; a logger is the same at every call.
+    "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
     "math": _all_pure,
     "operator": _all_pure,
     "re": _regular_expressions,

@@ -3,7 +3,9 @@
 The functions themselves ask data, or are C: these spell out the same as calls that a graph holds.
 """
 
+import copy
 import copyreg
+import types
 
 import taeda
 from taeda import _sym
@@ -63,6 +65,13 @@ def _reduce_ex(self, protocol):
     items = iter(self) if isinstance(self, list) else None
     pairs = iter(self.items()) if isinstance(self, dict) else None
     return make, args, state, items, pairs
+
+
+# The same function: what breaks inside is one break, of the whole copy, whose memo knows objects by
+# their addresses.
+substitute(copy.deepcopy)(
+    types.FunctionType(copy.deepcopy.__code__, vars(copy), "deepcopy", copy.deepcopy.__defaults__)
+)
 
 
 # ---- checks of data ----

@@ -144,6 +144,15 @@ def decayed(grad, param, weight_decay):
     return grad.add(param, alpha=weight_decay)
 
 
+def call_fused(operator, *args, **kwargs):
+    """A fused step. One that unscales reads data; captures leave it alone as a whole, so that the
+    options stay numbers that may change."""
+    operator(*args, **kwargs)
+
+
+call_fused._torchdynamo_disable = True
+
+
 def refuse_scaling(grad_scale, found_inf):
     """Only a fused step divides gradients by the scale of a GradScaler itself."""
     if grad_scale is not None or found_inf is not None:

@@ -7,6 +7,7 @@ from taeda.compiler import is_compiling
 from taeda.optim._rule import (
     RuleOptimizer,
     add_quotient,
+    call_fused,
     column,
     count,
     decayed,
@@ -131,7 +132,8 @@ def adagrad(
         if differentiable:
             raise RuntimeError("Adagrad with fused=True does not support differentiable=True")
         _C._foreach_add_(state_steps, 1)
-        _C._fused_adagrad_(
+        call_fused(
+            _C._fused_adagrad_,
             params,
             grads,
             state_sums,

@@ -8,6 +8,7 @@ from taeda.optim._rule import (
     RuleOptimizer,
     acting_on,
     add_quotient,
+    call_fused,
     column,
     count,
     decayed,
@@ -187,7 +188,9 @@ def adam(
             raise RuntimeError("Adam with fused=True does not support differentiable=True")
         operator = _C._fused_adamw_ if decoupled_weight_decay else _C._fused_adam_
         settings.update(amsgrad=amsgrad, maximize=maximize)
-        _fused(operator, [params, grads, *states, state_steps], settings, grad_scale, found_inf)
+        call_fused(
+            _fused, operator, [params, grads, *states, state_steps], settings, grad_scale, found_inf
+        )
         return
     refuse_scaling(grad_scale, found_inf)
     capturable = capturable or is_compiling()

@@ -3,7 +3,7 @@
 from functools import partial
 
 from taeda import _C
-from taeda.optim._rule import RuleOptimizer, add_multiple, decayed, refuse_scaling, run
+from taeda.optim._rule import RuleOptimizer, add_multiple, call_fused, decayed, refuse_scaling, run
 from taeda.optim._settings import (
     _default_to_fused_or_foreach,
     _device_dtype_check_for_fused,
@@ -135,7 +135,8 @@ def sgd(
                 momentum_buffer_list[i] = _C.zeros_like(params[i])
         buffers = [momentum_buffer_list[i] for i in indices] if momentum != 0 else []
         if fused:
-            _C._fused_sgd_(
+            call_fused(
+                _C._fused_sgd_,
                 *chosen,
                 buffers,
                 **settings,

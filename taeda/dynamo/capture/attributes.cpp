@@ -2,6 +2,9 @@
 // at. Properties and __getattr__ are called; their frames come back through the hook.
 #include <structmember.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -115,12 +118,60 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
   }
   if (PyFunction_Check(object)) return function_attribute(object, name);
+  if (Py_IS_TYPE(object, &PySuper_Type)) {
+    Owned type(need(PyObject_GetAttrString(object, "__thisclass__")));
+    Owned self(need(PyObject_GetAttrString(object, "__self__")));
+    if (PyObject* data = super_data(type.get(), self.get(), name)) return data;
+  }
   if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     if (twin_of(object) != nullptr && is_named(name, "__class__"))
       return Py_NewRef(Py_TYPE(object));
     return need(PyObject_GetAttr(object, name));
   }
   return instance_attribute(object, name);
+}
+
+PyObject* Capture::super_data(PyObject* type, PyObject* object, PyObject* name) {
+  if (!PyType_Check(type) || object == Py_None || recorder_.is_value(object)) return nullptr;
+  auto* self = reinterpret_cast<PyTypeObject*>(object);
+  if (!PyType_Check(object) || !PyType_IsSubtype(self, reinterpret_cast<PyTypeObject*>(type)))
+    self = Py_TYPE(object);
+  bool is_behind = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->tp_mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(self->tp_mro, i);
+    if (!is_behind) {
+      is_behind = base == type;
+      continue;
+    }
+    PyObject* names = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* found = names == nullptr ? nullptr : PyDict_GetItemWithError(names, name);
+    if (found == nullptr && PyErr_Occurred()) throw Raised{};
+    bool is_written = false;
+    if (!class_writes_.empty())
+      class_lookup(reinterpret_cast<PyTypeObject*>(base), name, is_written);
+    if (is_written) throw Break{"data behind super() that the program wrote"};
+    if (found == nullptr) continue;
+    if (Py_TYPE(found)->tp_descr_get != nullptr) return nullptr;
+    check_class(self);
+    return import(found, sources_.of(Step::TypeLookup, pin(base), 0, name));
+  }
+  return nullptr;
+}
+
+// Python 3.12: super().name without an object of super.
+Flow Capture::load_super_attr(State& state, int argument) {
+  PyObject* object = state.peek(1);
+  if (is_opaque(object)) throw Break{std::string("an operation on ") + Py_TYPE(object)->tp_name};
+  open(object);
+  const bool is_plain = state.peek(3) == reinterpret_cast<PyObject*>(&PySuper_Type);
+  Owned data(is_plain ? super_data(state.peek(2), object, state.name(argument >> 2)) : nullptr);
+  if (!data) return state.now->handler(state, argument);
+  for (int i = 0; i < 3; ++i) Py_DECREF(state.pop());
+  if (argument & 1)
+    state.push_callable(data.release(), nullptr);
+  else
+    state.push(data.release());
+  return Flow::Next;
 }
 
 PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
@@ -175,8 +226,9 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
     PyObject* names = attributes_of(object);
     if (names != nullptr) return Py_NewRef(names);
   }
-  PyObject* found = _PyType_Lookup(type, name);
-  if (found != nullptr && is_data_descriptor(found)) {
+  bool is_written = false;
+  PyObject* found = class_lookup(type, name, is_written);
+  if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
       if (const auto written = members_.find({object, name}); written != members_.end()) {
@@ -196,6 +248,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (PyObject* names = attributes_of(object)) {
     if (PyObject* own = dict_get(names, name)) return Py_NewRef(own);
   }
+  if (is_written) return Py_NewRef(found);
   if (found != nullptr) return bind(found, object, type, name);
   static PyObject* const fallback = interned("__getattr__");
   if (PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback)) {
@@ -264,6 +317,7 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
 
 // __dict__ of a class: a view of a dict with stand-ins. The class does not change.
 PyObject* Capture::names_of_class(PyTypeObject* type) {
+  if (!class_writes_.empty()) throw Break{"the names of a class behind a write to one"};
   auto* object = reinterpret_cast<PyObject*>(type);
   Owned shown(need(PyObject_GetAttrString(object, "__dict__")));
   Owned items(need(PyMapping_Items(shown.get())));
@@ -289,8 +343,10 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
     keep(member);
     return member;
   }
-  PyObject* found = _PyType_Lookup(type, name);
+  bool is_written = false;
+  PyObject* found = class_lookup(type, name, is_written);
   PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
+  if (is_written) return Py_NewRef(found);
   const bool is_meta = of_meta != nullptr && (found == nullptr || is_data_descriptor(of_meta));
   if (is_meta || found == nullptr) {
     auto* object = reinterpret_cast<PyObject*>(type);
@@ -370,6 +426,63 @@ PyObject* Capture::tensor_attributes_of(PyObject* object) {
   return twin.get();
 }
 
+// A value that an attribute of a class gives as it is, to its instances, too.
+static bool is_plain_value(PyObject* value) {
+  return value == nullptr || Py_TYPE(value)->tp_descr_get == nullptr;
+}
+
+PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_written) {
+  is_written = false;
+  if (class_writes_.empty()) return _PyType_Lookup(type, name);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    const auto write =
+        std::find_if(class_writes_.begin(), class_writes_.end(), [&](const ClassWrite& w) {
+          return w.type == base && PyUnicode_Compare(w.name, name) == 0;
+        });
+    if (write == class_writes_.end()) {
+      const int is_there = base->tp_dict == nullptr ? 0 : PyDict_Contains(base->tp_dict, name);
+      need(is_there);
+      if (is_there) return _PyType_Lookup(type, name);
+    } else if (write->value) {
+      is_written = true;
+      return write->value.get();
+    }
+  }
+  return nullptr;
+}
+
+// Classes whose attributes are set as those of most classes, and values that are nothing but data:
+// guards of classes look at all others (Note [Guards of classes]).
+void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value) {
+  const char* text = PyUnicode_AsUTF8(name);
+  const bool is_special = text == nullptr || std::strncmp(text, "__", 2) == 0;
+  bool is_written = false;
+  PyObject* former = class_lookup(type, name, is_written);
+  PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
+  if (is_special || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_enum_class(type) ||
+      Py_TYPE(type)->tp_setattro != PyType_Type.tp_setattro || !is_plain_value(value) ||
+      !is_plain_value(former) || (of_meta != nullptr && is_data_descriptor(of_meta)))
+    throw Break{"a write to an attribute of " + name_of(reinterpret_cast<PyObject*>(type))};
+  check_class(type);
+  if (value == nullptr && former == nullptr) {
+    PyErr_SetObject(PyExc_AttributeError, name);
+    throw Raised{};
+  }
+  if (former != nullptr && is_noticed(former))
+    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
+  const auto write = std::find_if(
+      class_writes_.begin(), class_writes_.end(),
+      [&](const ClassWrite& w) { return w.type == type && PyUnicode_Compare(w.name, name) == 0; });
+  if (write != class_writes_.end()) {
+    write->value = Owned(Py_XNewRef(value));
+    return;
+  }
+  keep(reinterpret_cast<PyObject*>(type));
+  keep(name);
+  class_writes_.push_back({type, name, Owned(Py_XNewRef(value))});
+}
+
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
@@ -404,9 +517,11 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
     return;
   }
-  if (PyModule_CheckExact(object) || PyType_Check(object) ||
-      (is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
-      (PyFunction_Check(object) && find(object) != nullptr))
+  if (PyType_Check(object))
+    return set_class_attribute(reinterpret_cast<PyTypeObject*>(object), name, value);
+  const bool is_function = PyFunction_Check(object) && find(object) != nullptr;
+  if ((is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
+      (is_function && _PyType_Lookup(&PyFunction_Type, name) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
   if (find(object) == nullptr) {
     need(is_plain ? PyObject_GenericSetAttr(object, name, value)

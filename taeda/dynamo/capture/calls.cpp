@@ -301,6 +301,12 @@ std::vector<const void*> Capture::pending_writes() {
   std::sort(writes.begin(), writes.end());
   for (const auto& [place, written] : members_)
     writes.insert(writes.end(), {place.first, place.second, written.get()});
+  for (const ClassWrite& write : class_writes_)
+    writes.insert(writes.end(), {write.type, write.name, write.value.get()});
+  for (const Taken& taken : taken_)
+    writes.insert(
+        writes.end(),
+        {taken.iterator, reinterpret_cast<const void*>(static_cast<intptr_t>(taken.count))});
   for (const Effect& effect : effects_) writes.push_back(effect.result.get());
   for (const auto& [tensor, data] : data_) writes.insert(writes.end(), {tensor, data.get()});
   for (const auto& [tensor, grad] : grads_) writes.insert(writes.end(), {tensor, grad.get()});
@@ -334,6 +340,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const id_ = builtin("id");
   static PyObject* const round_ = builtin("round");
   static PyObject* const eval_ = builtin("eval");
+  static PyObject* const next_ = builtin("next");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -385,8 +392,15 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
           recorder_.is_value(values[0]) ? recorder_.class_of(values[0]) : Py_TYPE(values[0]);
       return Py_NewRef(type);
     }
-    if (callable == round_ && count == 2 && python::is_symbolic(values[0]))
-      throw Break{"round of a symbol"};
+    if (callable == next_ && (count == 1 || count == 2) && is_opaque(values[0]) &&
+        PyIter_Check(values[0]))
+      return call_next(call);
+    if (callable == round_ && count == 2 && python::is_symbolic(values[0])) {
+      // An expression of the symbol, as exact as Python's where digits behind the point are asked.
+      const bool has_digits = PyLong_CheckExact(values[1]) && PyLong_AsLong(values[1]) >= 0;
+      if (!has_digits) PyErr_Clear();
+      if (!has_digits && values[1] != Py_None) throw Break{"round of a symbol"};
+    }
     if (callable == isinstance_ && count == 2) {
       if (PyObject* answer = call_isinstance(values[0], values[1])) return answer;
     }
@@ -698,6 +712,10 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::Function: return call_function(call);
     case CallKind::Body: return call_body(call);
     case CallKind::AsOperator: return call_as_operator(call);
+    case CallKind::BoundTo: return call_bound(call);
+    case CallKind::Undivided:
+      num_undivided_ += call.values.at(0) == Py_True ? 1 : -1;
+      return Py_NewRef(Py_None);
     case CallKind::Lock: return call_lock(call);
     case CallKind::Warns: return call_warn(call);
     case CallKind::FunctionMode: return call_function_mode(call);

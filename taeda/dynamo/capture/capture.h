@@ -173,8 +173,14 @@ class Capture final : public Capturing {
   PyObject* instance_attribute(PyObject* object, PyObject* name, bool is_plain = false);
   PyObject* class_attribute(PyTypeObject* type, PyObject* name);
   PyObject* names_of_class(PyTypeObject* type);
+  // What a class has by a name as far as the captured program wrote it: a value of the capture.
+  PyObject* class_lookup(PyTypeObject* type, PyObject* name, bool& is_written);
+  void set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value);
   PyObject* call_getter(PyObject* getter, PyObject* object);
   PyObject* function_attribute(PyObject* object, PyObject* name);
+  // Data that super() finds behind a class; null for methods and the like.
+  PyObject* super_data(PyObject* type, PyObject* object, PyObject* name);
+  Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
@@ -204,6 +210,8 @@ class Capture final : public Capturing {
   PyObject* call_function(const Call& call);
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
+  PyObject* call_bound(const Call& call);
+  Owned bound_object(PyObject* value);
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
@@ -229,6 +237,11 @@ class Capture final : public Capturing {
   // Null for other calls.
   PyObject* call_draw(const Call& call);
   PyObject* make_generator(const Call& call);
+  // ---- iterators of the program (iterators.cpp) ----
+  PyObject* next_of(PyObject* iterator);
+  PyObject* call_next(const Call& call);
+  bool is_changed(PyObject* container);
+  Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
   bool is_noticed(PyObject* object);  // when it ends
@@ -336,9 +349,10 @@ class Capture final : public Capturing {
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
-  int64_t scope_began_at_ = 0;                        // of locks and function transforms
+  int64_t scope_began_at_ = 0;                        // of locks, function transforms and others
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
   std::vector<Owned> locks_;                          // held
+  int num_undivided_ = 0;                             // scopes in which no region ends
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;
@@ -356,7 +370,22 @@ class Capture final : public Capturing {
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
-  std::unordered_set<void*> addresses_;  // that the program asked for by id()
+  // The same of attributes of classes, in their order.
+  struct ClassWrite {
+    PyTypeObject* type;
+    PyObject* name;  // interned; `held_` keeps both
+    Owned value;
+  };
+  std::vector<ClassWrite> class_writes_;
+  // How far iterators of the program are.
+  struct Taken {
+    PyObject* iterator;
+    int count = 0;  // of calls of next, the one at the end included
+    bool is_at_end = false;
+  };
+  std::vector<Taken> taken_;
+  std::unordered_map<PyObject*, PyObject*> iterator_of_part_;  // that it takes from; kept
+  std::unordered_set<void*> addresses_;                        // that the program asked for by id()
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
   std::vector<RememberedCall> remembered_;  // `held_` keeps what they name

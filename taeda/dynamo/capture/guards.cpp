@@ -215,7 +215,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
   switch (check.kind) {
     case Kind::Is: return value == check.object;
     case Kind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == check.object;
-    case Kind::TypeVersion: return class_of(value)->tp_version_tag == check.number;
+    case Kind::TypeVersion: return classes[check.number]->fits(class_of(value));
     case Kind::Equal: return same_constant(value, check.object);
     case Kind::Length: return length_of(value) == check.number;
     case Kind::Keys: return has_keys(value, check.object);

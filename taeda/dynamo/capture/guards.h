@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,30 @@ struct alignas(64) FlatTensor {
   static bool describes(const TensorGuard& guard);
 };
 
+// Note [Guards of classes]: nobody changed a class as long as its version is the same. A class
+// with another version still fits where it and its bases have the same names and, by these, the
+// same values but for data: who reads data of a class guards the value itself. So a program may
+// count in an attribute of a class.
+class ClassGuard {
+ public:
+  // Shared among the guards of a class. `is_strict`: data are the same, too.
+  static std::shared_ptr<const ClassGuard> of(PyTypeObject* type, bool is_strict);
+  bool fits(PyTypeObject* type) const {
+    return (type->tp_version_tag == version_ && version_ != 0) || fits_again(type);
+  }
+
+ private:
+  bool fits_again(PyTypeObject* type) const;
+  mutable unsigned version_ = 0;
+  bool is_strict_ = false;
+  std::vector<std::pair<PyTypeObject*, Owned>> names_;  // the class and its bases, with a dict
+};
+
 struct Check {
   enum class Kind : uint8_t {
     Is,           // this object
     TypeIs,       // an object of exactly this class
-    TypeVersion,  // a class (or the class of an object) that nobody changed
+    TypeVersion,  // a class (or the class of an object) that nobody changed: classes[number]
     Equal,        // a constant of the same class and value
     Length,       // of a list, tuple, dict or set
     Keys,         // of a dict, in order: `object` is a tuple
@@ -93,6 +113,7 @@ class GuardProgram {
   std::vector<std::string> texts;  // of sources
   std::vector<Check> checks;       // by source, parents first
   std::vector<TensorGuard> tensors;
+  std::vector<std::shared_ptr<const ClassGuard>> classes;
   std::vector<Owned> kept;
   // What a check asks, for people.
   std::string text(const Check& check) const;

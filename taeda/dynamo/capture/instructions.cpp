@@ -66,6 +66,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("RETURN_GENERATOR", &Capture::return_generator);
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
+    own("FOR_ITER", &Capture::for_iter);
+    own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
     own("FORMAT_SIMPLE", &Capture::format_value);
     own("FORMAT_WITH_SPEC", &Capture::format_value);
@@ -91,7 +93,6 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "SET_UPDATE",
                              "DICT_UPDATE",
                              "DICT_MERGE",
-                             "FOR_ITER",
                              "GET_YIELD_FROM_ITER",
                              "SEND",
                              "JUMP_IF_FALSE_OR_POP",
@@ -102,8 +103,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "POP_JUMP_BACKWARD_IF_TRUE",
                              "POP_JUMP_IF_FALSE",
                              "POP_JUMP_IF_TRUE",
-                             "CALL_INTRINSIC_1",
-                             "LOAD_SUPER_ATTR"})
+                             "CALL_INTRINSIC_1"})
       looks(name, 1);
     for (const char* name : {"BINARY_OP", "MATCH_KEYS"}) looks(name, 2);
     own("MATCH_CLASS", &Capture::match_class);
@@ -283,7 +283,8 @@ Flow Capture::execute(State& state) {
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) {
-    const bool is_in_scope = !locks_.empty() || recorder_.num_levels() != modes_.num_levels;
+    const bool is_in_scope =
+        !locks_.empty() || num_undivided_ != 0 || recorder_.num_levels() != modes_.num_levels;
     if (!is_in_scope) scope_began_at_ = 0;
     if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;
     return flow;
@@ -530,32 +531,6 @@ Flow Capture::delete_global(State& state, int argument) {
   PyObject* globals = taeda_frame_globals(state.frame);
   if (dict_delete(pinned_dict(globals, "G"), state.name(argument))) return Flow::Next;
   return raise_name_error(state.name(argument));
-}
-
-Flow Capture::import_name(State& state, int argument) {
-  PyObject* modules = PyImport_GetModuleDict();
-  if (PyDict_GetItemWithError(modules, state.name(argument)) == nullptr)
-    throw Break{"an import of a module for the first time"};
-  const Flow flow = run::IMPORT_NAME_(state, argument);
-  if (flow == Flow::Next) {
-    PyObject* module = state.peek(1);
-    if (find(module) == nullptr) Py_DECREF(note_outside(module, pin(module)));
-  }
-  return flow;
-}
-
-// `from module import name`: an attribute that is read.
-Flow Capture::import_from(State& state, int argument) {
-  PyObject* module = state.peek(1);
-  if (!PyModule_CheckExact(module)) throw Break{"an import from an object that is no module"};
-  try {
-    state.push(attribute(module, state.name(argument)));
-  } catch (const Raised&) {
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
-    PyErr_Clear();
-    throw Break{"an import of a name that is not there"};
-  }
-  return Flow::Next;
 }
 
 // ---- attributes and items ----

@@ -96,9 +96,35 @@ class Recipes {
       if (written) write.parts.push_back(value(written.get()));
       add(std::move(write));
     }
+    class_writes();
+    taken();
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
     return true;
+  }
+
+  void class_writes() {
+    static PyObject* const setattr = imported("builtins", "setattr");
+    static PyObject* const delattr = imported("builtins", "delattr");
+    for (const Capture::ClassWrite& write : capture_.class_writes_) {
+      if (!write.value && PyDict_Contains(write.type->tp_dict, write.name) == 0) continue;
+      const int target = value(reinterpret_cast<PyObject*>(write.type)), name = value(write.name);
+      Action call{.kind = Action::Kind::Call,
+                  .parts = {target, name},
+                  .object = write.value ? setattr : delattr};
+      if (write.value) call.parts.push_back(value(write.value.get()));
+      add(std::move(call));
+    }
+  }
+
+  // Iterators of the program go where the region left them.
+  void taken() {
+    static PyObject* const advance = imported("taeda.compiler._capture", "advance");
+    for (const Capture::Taken& one : capture_.taken_) {
+      Owned number(need(PyLong_FromLong(one.count)));
+      const int target = value(one.iterator), count = constant(number.get());
+      add({.kind = Action::Kind::Call, .parts = {target, count}, .object = advance});
+    }
   }
 
   // A handler that began before the region ended in it, or the other way round: of the latter the
@@ -338,21 +364,6 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
-  // The dict that an iterator of C goes through; null for others and for one at its end.
-  static PyObject* iterated_dict(PyObject* iterator) {
-    PyTypeObject* type = Py_TYPE(iterator);
-    if (type != &PyDictIterKey_Type && type != &PyDictIterValue_Type &&
-        type != &PyDictIterItem_Type)
-      return nullptr;
-    PyObject* dict = nullptr;
-    const auto visit = [](PyObject* held, void* found) {
-      if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;
-      return 0;
-    };
-    type->tp_traverse(iterator, visit, &dict);
-    return dict;
-  }
-
   // It sees what is written to the dict later, and refuses one that grew.
   int dict_iterator(PyObject* object, PyObject* dict) {
     static PyObject* const make = imported("taeda.compiler._capture", "make_dict_iterator");
@@ -589,6 +600,9 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
     if (Modes::now().num_levels != modes_.num_levels)
       throw Abandoned{"a break inside of a function transform", scope_began_at_};
     if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
+    if (num_undivided_ != 0)
+      throw Abandoned{"a break between the inputs and the result of a module with backward hooks",
+                      scope_began_at_};
     Recipes recipes(*this, *entry);
     recipes.data();
     if (value != nullptr) {

@@ -36,6 +36,8 @@ enum class CallKind : uint8_t {
   Afterwards,  // of a tensor: its result, which nothing but a run knows, is asked behind the graph
   Reordered,   // by a setting: called behind the graph for its effect
   Ignored,     // by a setting: not called at all
+  BoundTo,     // bound_to(function, args): called with the program's own objects, once
+  Undivided,   // set_undivided(on): regions do not end until it is off
 };
 
 // What a thread asks before it calls an operator.

@@ -147,6 +147,9 @@ std::string Sources::text(int id) const {
     case Step::Viewed: return parent() + ".copy()";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
     case Step::Handled: return "sys.exception()";
+    case Step::Upcoming:
+      return "next(" + parent() + ")" +
+             (source.index > 0 ? " behind " + std::to_string(source.index) : "");
   }
   return "?";
 }
@@ -228,6 +231,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     case Step::Referent:
       return PyWeakref_CheckRefExact(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
+    case Step::Upcoming: return keep(upcoming(parent, source.index), held);
     case Step::Remembered: {
       PyObject* place = item_of(parent, source.key);
       return place == nullptr ? nullptr : remembered_result(place);

@@ -34,6 +34,7 @@ enum class Step : uint8_t {
   Viewed,          // the mapping of a types.MappingProxyType
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
   Handled,         // the exception that the thread handles
+  Upcoming,        // what an iterator gives `index` calls after the next one
   Drawn,           // what Python's generator `index` of the region gives: a run draws it
 };
 
@@ -109,6 +110,12 @@ PyObject* viewed_mapping(PyObject* object);
 // What an item of the dict that functools.lru_cache keeps holds, borrowed; null where that is not
 // known.
 PyObject* remembered_result(PyObject* place);
+
+// What an iterator of C will give that many calls after the next one, without calling it: a new
+// reference; null without an error at its end, and for iterators of which it is not known.
+PyObject* upcoming(PyObject* iterator, int ahead);
+// The dict that an iterator of C goes through, borrowed; null for others and for one at its end.
+PyObject* iterated_dict(PyObject* iterator);
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

@@ -80,6 +80,44 @@ PyObject* Capture::call_as_operator(const Call& call) {
   return need(recorder_.call(call.values[0], call.values[1], call.values[2]));
 }
 
+// The object of the program that a value stands for, which the region is good for alone; of what
+// the captured program collected, a tuple of such objects.
+Owned Capture::bound_object(PyObject* value) {
+  if (is_immutable(value)) return Owned(Py_NewRef(value));
+  const Outside* outside = find(value);
+  if (outside == nullptr && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {
+    Owned all(need(PyTuple_New(PySequence_Fast_GET_SIZE(value))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i)
+      PyTuple_SET_ITEM(all.get(), i, bound_object(PySequence_Fast_GET_ITEM(value, i)).release());
+    return all;
+  }
+  if (outside == nullptr || outside->source < 0 || recorder_.is_value(value))
+    throw Break{std::string("an object of class ") + Py_TYPE(value)->tp_name +
+                " that the captured program made, in a hook"};
+  PyObject* real = nullptr;
+  for (const auto& [object, stand_in] : stand_ins_)
+    if (stand_in == value) real = object;
+  if (real == nullptr) throw Break{"an object that is not known, in a hook"};
+  // Methods are made anew whenever they are asked for.
+  if (PyMethod_Check(real)) {
+    bound_object(PyMethod_GET_FUNCTION(value));
+    bound_object(PyMethod_GET_SELF(value));
+  } else {
+    check(Check::Kind::Is, outside->source, real);
+  }
+  return Owned(Py_NewRef(real));
+}
+
+// bound_to(function, args): what the function makes of the program's own objects is a constant of
+// the region.
+PyObject* Capture::call_bound(const Call& call) {
+  if (call.values.size() != 2) throw Break{"bound_to takes a function and a tuple"};
+  Owned args = bound_object(call.values[1]);
+  Owned made(need(recorder_.call_natively(call.values[0], args.get(), nullptr)));
+  const auto known = stand_ins_.find(made.get());
+  return known != stand_ins_.end() ? Py_NewRef(known->second) : import(made.get(), pin(made.get()));
+}
+
 // warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
 // line that the stack of frames tells now.
 PyObject* Capture::call_warn(const Call& call) {

@@ -155,9 +155,9 @@ void Capture::check_class(PyTypeObject* type) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked_classes_.insert(type).second) return;
   static PyObject* const any_name = PyUnicode_InternFromString("__init__");
   _PyType_Lookup(type, any_name);  // gives the class a version
-  if (type->tp_version_tag == 0) throw Break{"a class without a version"};
   check(Check::Kind::TypeVersion, pin(reinterpret_cast<PyObject*>(type)), nullptr,
-        type->tp_version_tag);
+        static_cast<int64_t>(guards_.classes.size()));
+  guards_.classes.push_back(ClassGuard::of(type, is_enum_class(type)));
 }
 
 int Capture::pin(PyObject* object) {

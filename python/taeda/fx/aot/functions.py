@@ -335,6 +335,8 @@ def _by_node(gm):
         def forward(self, *args):
             return _NotedRun(self.gm).run(*args)
 
+        __call__ = forward  # hooks of all modules are not meant for this one
+
     run = Run()
 
     def call(state, args):

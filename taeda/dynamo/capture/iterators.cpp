@@ -1,0 +1,195 @@
+// Iterators of C that the program began and a captured region goes on with: a loop behind a break.
+// The capture looks at what they will give without taking it; the run takes as many behind the
+// graph.
+#include <algorithm>
+
+#include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/evaluator/handlers.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+bool goes_through_items(PyTypeObject* type) {
+  return type == &PyListIter_Type || type == &PyTupleIter_Type || type == &PyRangeIter_Type;
+}
+
+bool goes_through_dict(PyTypeObject* type) {
+  return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type ||
+         type == &PyDictIterItem_Type;
+}
+
+// What copies of an iterator are made of: a function, its arguments and often a place.
+Owned state_of(PyObject* iterator) {
+  Owned state(PyObject_CallMethod(iterator, "__reduce__", nullptr));
+  if (!state) PyErr_Clear();
+  if (state && (!PyTuple_Check(state.get()) || PyTuple_GET_SIZE(state.get()) < 2 ||
+                !PyTuple_Check(PyTuple_GET_ITEM(state.get(), 1))))
+    return Owned();
+  return state;
+}
+
+PyObject* argument_of(const Owned& state, Py_ssize_t i) {
+  PyObject* arguments = PyTuple_GET_ITEM(state.get(), 1);
+  return i < PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, i) : nullptr;
+}
+
+Py_ssize_t place_of(const Owned& state) {
+  if (PyTuple_GET_SIZE(state.get()) < 3) return 0;
+  PyObject* place = PyTuple_GET_ITEM(state.get(), 2);
+  return PyLong_Check(place) ? PyLong_AsSsize_t(place) : 0;
+}
+
+Owned item_of(PyObject* sequence, Py_ssize_t place) {
+  if (sequence == nullptr || place < 0 || place >= PySequence_Size(sequence)) {
+    PyErr_Clear();
+    return Owned();
+  }
+  Owned item(PySequence_GetItem(sequence, place));
+  if (!item) PyErr_Clear();
+  return item;
+}
+
+// The iterators that one of these takes from, and the containers that they go through; false where
+// it cannot be known what it will give.
+bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
+                std::vector<PyObject*>& containers) {
+  PyTypeObject* type = Py_TYPE(iterator);
+  // Two of a zip may be one and the same.
+  if (std::find(parts.begin(), parts.end(), iterator) != parts.end()) return false;
+  parts.push_back(iterator);
+  const bool is_of_others = type == &PyEnum_Type || type == &PyZip_Type;
+  if (!is_of_others && !goes_through_items(type) && type != &PyListRevIter_Type)
+    return goes_through_dict(type);
+  const Owned state = state_of(iterator);
+  if (!state) return false;
+  if (type == &PyZip_Type && PyTuple_GET_SIZE(state.get()) > 2) return false;  // a strict one
+  PyObject* arguments = PyTuple_GET_ITEM(state.get(), 1);
+  if (!is_of_others) {
+    // The iterator has the container for as long as it is not at its end.
+    if (PyTuple_GET_SIZE(arguments) > 0 && PyList_Check(PyTuple_GET_ITEM(arguments, 0)))
+      containers.push_back(PyTuple_GET_ITEM(arguments, 0));
+    return true;
+  }
+  const Py_ssize_t count = type == &PyEnum_Type ? 1 : PyTuple_GET_SIZE(arguments);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!find_parts(PyTuple_GET_ITEM(arguments, i), parts, containers)) return false;
+  return count > 0;
+}
+
+}  // namespace
+
+PyObject* iterated_dict(PyObject* iterator) {
+  PyTypeObject* type = Py_TYPE(iterator);
+  if (!goes_through_dict(type)) return nullptr;
+  PyObject* dict = nullptr;
+  const auto visit = [](PyObject* held, void* found) {
+    if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;
+    return 0;
+  };
+  type->tp_traverse(iterator, visit, &dict);
+  return dict;
+}
+
+PyObject* upcoming(PyObject* iterator, int ahead) {
+  PyTypeObject* type = Py_TYPE(iterator);
+  const Owned state = state_of(iterator);
+  if (!state) return nullptr;
+  if (goes_through_items(type) || goes_through_dict(type))
+    return item_of(argument_of(state, 0), place_of(state) + ahead).release();
+  if (type == &PyListRevIter_Type)
+    return item_of(argument_of(state, 0), place_of(state) - ahead).release();
+  if (type == &PyEnum_Type) {
+    Owned item(upcoming(argument_of(state, 0), ahead));
+    Owned by(PyLong_FromLong(ahead));
+    Owned number(item && by ? PyNumber_Add(argument_of(state, 1), by.get()) : nullptr);
+    PyObject* pair = number ? PyTuple_Pack(2, number.get(), item.get()) : nullptr;
+    if (pair == nullptr) PyErr_Clear();
+    return pair;
+  }
+  if (type != &PyZip_Type) return nullptr;
+  PyObject* parts = PyTuple_GET_ITEM(state.get(), 1);
+  Owned all(PyTuple_New(PyTuple_GET_SIZE(parts)));
+  for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(parts); ++i) {
+    PyObject* item = upcoming(PyTuple_GET_ITEM(parts, i), ahead);
+    if (item == nullptr) return nullptr;
+    PyTuple_SET_ITEM(all.get(), i, item);
+  }
+  if (!all) PyErr_Clear();
+  return all.release();
+}
+
+// Whether the captured program wrote to a container of the program.
+bool Capture::is_changed(PyObject* container) {
+  const auto own = stand_ins_.find(container);
+  Twin* twin = own == stand_ins_.end() ? nullptr : twin_of(own->second);
+  if (twin == nullptr) return false;
+  if (PyDict_Check(container)) {
+    if (PySet_GET_SIZE(twin->deleted.get()) > 0) return true;
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(own->second, &position, &key, &value))
+      if (PyDict_GetItemWithError(twin->seen.get(), key) != value) return true;
+    return false;
+  }
+  if (!twin->is_open) return false;
+  const auto count = static_cast<Py_ssize_t>(twin->snapshot.size());
+  if (!PyList_Check(own->second) || PyList_GET_SIZE(own->second) != count) return true;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (PyList_GET_ITEM(own->second, i) != twin->snapshot[static_cast<size_t>(i)]) return true;
+  return false;
+}
+
+// What an iterator of the program gives next, a new reference; null at its end.
+PyObject* Capture::next_of(PyObject* iterator) {
+  const auto unknown = [&] {
+    return Break{std::string("an operation on ") + Py_TYPE(iterator)->tp_name};
+  };
+  const Outside* outside = find(iterator);
+  std::vector<PyObject*> parts, containers;
+  if (outside == nullptr || outside->source < 0 || !find_parts(iterator, parts, containers))
+    throw unknown();
+  for (PyObject* part : parts) {
+    // One iterator alone knows how far it is.
+    const auto [owner, is_new] = iterator_of_part_.try_emplace(part, iterator);
+    if (is_new) keep(part);
+    if (owner->second != iterator) throw unknown();
+    if (PyObject* dict = iterated_dict(part)) containers.push_back(dict);
+  }
+  for (PyObject* container : containers)
+    if (is_changed(container)) throw unknown();
+  auto at = std::find_if(taken_.begin(), taken_.end(),
+                         [&](const Taken& taken) { return taken.iterator == iterator; });
+  if (at == taken_.end()) at = taken_.insert(taken_.end(), {.iterator = iterator});
+  if (at->is_at_end) return nullptr;
+  const int source = sources_.of(Step::Upcoming, outside->source, at->count);
+  Owned real(upcoming(iterator, at->count));
+  ++at->count;
+  ++writes_;
+  if (real) return import(real.get(), source);
+  at->is_at_end = true;
+  check(Check::Kind::Unbound, source);
+  return nullptr;
+}
+
+Flow Capture::for_iter(State& state, int argument) {
+  if (!is_opaque(state.peek(1))) {
+    open(state.peek(1));
+    return run::FOR_ITER_(state, argument);
+  }
+  if (PyObject* value = next_of(state.peek(1))) return state.push_or_raise(value);
+  Py_DECREF(state.pop());
+  state.jump();
+  state.next += PY_MINOR_VERSION - 11;
+  return Flow::Next;
+}
+
+// next(iterator[, default])
+PyObject* Capture::call_next(const Call& call) {
+  if (PyObject* value = next_of(call.values[0])) return value;
+  if (call.values.size() == 2) return Py_NewRef(call.values[1]);
+  PyErr_SetNone(PyExc_StopIteration);
+  throw Raised{};
+}
+
+}  // namespace taeda::dynamo

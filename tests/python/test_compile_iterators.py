@@ -1,0 +1,227 @@
+"""Loops with a break in their body: the iterator goes on in the next region."""
+
+import pytest
+from taeda._dynamo import graph_break
+from taeda._dynamo.utils import counters
+
+import taeda
+from taeda import nn
+
+X = taeda.ones(3)
+FACTORS = [2.0, 3.0, 4.0]
+LAYERS = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+NAMED = {"a": 1.0, "b": 2.0}
+
+
+def over_range(x):
+    for i in range(5):
+        x = x + i
+        graph_break()
+        x = x * 2
+    return x
+
+
+def over_list(x):
+    for factor in FACTORS:
+        x = x * factor
+        graph_break()
+        x = x + 1
+    return x
+
+
+def over_reversed(x):
+    for factor in reversed(FACTORS):
+        x = x * factor
+        graph_break()
+        x = x + 1
+    return x
+
+
+def over_enumerate(x):
+    for i, factor in enumerate(FACTORS, 3):
+        x = x * factor
+        graph_break()
+        x = x + i
+    return x
+
+
+def over_zip(x):
+    for i, (factor, number) in enumerate(zip(FACTORS, range(9), strict=False)):
+        x = x * factor + i
+        graph_break()
+        x = x + number
+    return x
+
+
+def over_layers(x):
+    for layer in LAYERS:
+        x = layer(x)
+        graph_break()
+        x = x + 1
+    return x
+
+
+def over_items(x):
+    for name, value in NAMED.items():
+        x = x * value
+        graph_break()
+        x = x + len(name)
+    return x
+
+
+def over_parts(x):
+    for part in x.chunk(3):
+        x = x * part
+        graph_break()
+        x = x + 1
+    return x
+
+
+def nested(x):
+    for i in range(2):
+        for j, factor in enumerate(FACTORS):
+            x = x * factor + i
+            graph_break()
+            x = x + j
+    return x
+
+
+def in_a_list(x):
+    def inner(value):
+        graph_break()
+        return value + 1
+
+    return sum([inner(x * i) for i in range(3)])
+
+
+def taken_by_next(x):
+    rest = iter(FACTORS)
+    x = x * next(rest)
+    graph_break()
+    x = x + next(rest)
+    graph_break()
+    return x * next(rest) + next(rest, 7) + next(rest, 8)
+
+
+def left_early(x):
+    numbers = iter(range(9))
+    for i in numbers:
+        x = x + i
+        graph_break()
+        if i == 2:
+            break
+    return x + next(numbers)
+
+
+@pytest.mark.parametrize(
+    ("program", "breaks", "graphs"),
+    [
+        (over_range, 3, 4),
+        (over_list, 3, 4),
+        (over_reversed, 3, 4),
+        (over_enumerate, 3, 4),
+        (over_zip, 3, 4),
+        (over_layers, 2, 3),
+        (over_items, 2, 3),
+        (over_parts, 2, 3),
+        (nested, 5, 6),
+        (in_a_list, 3, 4),
+        (taken_by_next, 2, 3),
+        (left_early, 5, 5),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_loop_breaks_in_its_body_alone(program, breaks, graphs):
+    taeda.compiler.reset()
+    counters.clear()
+    compiled = taeda.compile(program, backend="eager")
+    for scale in (1, 2, 1):
+        assert taeda.equal(compiled(X * scale), program(X * scale))
+    assert set(counters["graph_break"]) == {"call of graph_break, which is left alone"}
+    assert sum(counters["graph_break"].values()) <= breaks
+    assert counters["stats"]["unique_graphs"] <= graphs
+
+
+def test_the_length_of_a_list_changes():
+    def program(x, items):
+        for item in items:
+            x = x * item
+            graph_break()
+        return x + 1
+
+    compiled = taeda.compile(program, backend="eager")
+    for items in ([1, 2], [3], [], [2, 2, 2], [4, 5]):
+        assert taeda.equal(compiled(X, items), program(X, items))
+
+
+def test_a_list_that_grows_while_it_is_gone_through():
+    def program(x, items):
+        for item in items:
+            x = x + item
+            graph_break()
+            if len(items) < 5:
+                items.append(item + 1)
+        return x
+
+    plain, given = [1], [1]
+    expected = program(X, plain)
+    assert taeda.equal(taeda.compile(program, backend="eager")(X, given), expected)
+    assert given == plain == [1, 2, 3, 4, 5]
+
+
+def test_a_dict_that_grows_is_an_error():
+    def program(x, named):
+        for name in named:
+            x = x + named[name]
+            graph_break()
+            named["more"] = 3
+        return x
+
+    with pytest.raises(RuntimeError, match="changed size"):
+        taeda.compile(program, backend="eager")(X, {"a": 1, "b": 2})
+
+
+def test_pairs_of_one_iterator():
+    def program(x):
+        rest = iter(range(6))
+        for a, b in zip(rest, rest, strict=False):
+            x = x * a + b
+            graph_break()
+        return x
+
+    assert taeda.equal(taeda.compile(program, backend="eager")(X), program(X))
+
+
+def test_an_iterator_that_the_program_uses_beside_its_loop():
+    def program(x):
+        rest = iter(range(8))
+        for i, a in enumerate(rest):
+            x = x + a * i
+            graph_break()
+            x = x * next(rest)
+        return x
+
+    assert taeda.equal(taeda.compile(program, backend="eager")(X), program(X))
+
+
+def test_a_strict_zip_of_different_lengths():
+    def program(x):
+        for a, b in zip(FACTORS, range(2), strict=True):
+            x = x * a + b
+            graph_break()
+        return x
+
+    with pytest.raises(ValueError, match="shorter"):
+        taeda.compile(program, backend="eager")(X)
+
+
+def test_an_iterator_of_the_caller_is_where_the_program_left_it():
+    def program(x, rest):
+        return x * next(rest) + next(rest)
+
+    given = iter([2, 3, 4, 5])
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    assert compiled(X, given).tolist() == [5, 5, 5]
+    assert compiled(X, given).tolist() == [9, 9, 9]
+    with pytest.raises(StopIteration):
+        compiled(X, given)

@@ -1,0 +1,115 @@
+"""One compiled function called by several threads at once: each gets its own results and errors."""
+
+import sys
+import threading
+
+import pytest
+from taeda._dynamo.exc import Unsupported
+
+import taeda
+
+CALLS = 20
+
+
+@pytest.fixture(autouse=True)
+def many_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def _in_threads(work, count):
+    """Runs work(i) in threads; what they found, or the first error."""
+    found, errors = [None] * count, []
+
+    def call(i):
+        try:
+            found[i] = work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return found
+
+
+def test_each_thread_gets_its_own_error():
+    def program(x, kind, n):
+        y = x * 2
+        if kind == "print":
+            print(n)
+        elif kind == "item":
+            y = y + y.sum().item()
+        elif kind == "raise":
+            raise KeyError(n)
+        return y
+
+    compiled = taeda.compile(program, fullgraph=True, backend="eager")
+    kinds = ("fine", "print", "raise", "item")
+
+    def work(i):
+        kind = kinds[i % len(kinds)]
+        texts = set()
+        for k in range(CALLS):
+            x = taeda.full((3,), float(i))
+            if kind == "fine":
+                assert taeda.equal(compiled(x, kind, k), x * 2)
+                continue
+            expected = KeyError if kind == "raise" else Unsupported
+            with pytest.raises(expected) as error:
+                compiled(x, kind, k)
+            texts.add(str(error.value).partition("\n")[0])
+        return kind, texts
+
+    for kind, texts in _in_threads(work, 8):
+        if kind == "print":
+            assert len(texts) == 1 and "print" in texts.pop()
+        elif kind == "item":
+            assert texts == {"a value that only data tells"}
+        elif kind == "raise":
+            assert texts == {str(k) for k in range(CALLS)}
+
+
+def test_errors_of_the_program_beside_results():
+    def program(x, scale):
+        if scale < 0:
+            raise ValueError(f"got {scale}")
+        y = x * scale
+        taeda._dynamo.graph_break()
+        return y + 1
+
+    compiled = taeda.compile(program, backend="eager")
+
+    def work(i):
+        for k in range(CALLS):
+            x = taeda.full((2 + k % 3,), float(i))
+            if (i + k) % 2:
+                with pytest.raises(ValueError, match=f"got -{i}.5"):
+                    compiled(x, -(i + 0.5))
+            else:
+                assert taeda.equal(compiled(x, i + 0.5), x * (i + 0.5) + 1)
+
+    _in_threads(work, 4)
+
+
+def test_raising_calls_leave_a_whole_graph_compiled():
+    def program(x, key):
+        if key == "raise":
+            raise KeyError(key)
+        if key == "print":
+            print(key)
+        return x + 1
+
+    compiled = taeda.compile(program, fullgraph=True, backend="eager")
+    for _ in range(12):
+        with pytest.raises(KeyError):
+            compiled(taeda.ones(2), "raise")
+    with pytest.raises(Unsupported, match="print"):
+        compiled(taeda.ones(2), "print")
+    assert compiled(taeda.ones(2), "fine").tolist() == [2, 2]
