@@ -1,8 +1,8 @@
 // Elements of planes at the places of a grid, and the gradients: 256 places at a time.
 //
-// Everything about the places is found by loops over arrays, without branches, which compile to
-// vectors; then each channel reads its elements by the same offsets. An offset of -1 is outside: an
-// element of value zero.
+// Everything about the places is found by loops over arrays, without branches (nor comparisons that
+// only one side of a choice makes), which compile to vectors; then each channel reads its elements
+// by the same offsets. An offset of -1 is outside: an element of value zero.
 #pragma once
 
 #include <algorithm>
@@ -140,7 +140,7 @@ class PlaneSampler {
   void put_indices(const T* place, int64_t size, int32_t* index) const {
     const T end = static_cast<T>(size);
     for (int64_t i = 0; i < count_; ++i)
-      index[i] = static_cast<int32_t>(place[i] >= 0 && place[i] < end ? place[i] : T(-1));
+      index[i] = static_cast<int32_t>((place[i] >= 0) & (place[i] < end) ? place[i] : T(-1));
   }
 
   void bring_inside(T* place, T* slope, int64_t size) const {
@@ -148,10 +148,11 @@ class PlaneSampler {
     if (rule_.padding == kZeros) return;
     const T last = static_cast<T>(size - 1), for_nan = rule_.has_first_for_nan ? T(0) : last;
     for (int64_t i = 0; i < count_; ++i) {
-      const bool is_inside = place[i] > 0 && place[i] < last;
-      const T nearest = place[i] <= 0 ? T(0) : last;
+      const bool is_inside = (place[i] > 0) & (place[i] < last);
+      const bool is_first = place[i] <= 0, is_number = place[i] == place[i];
+      const T nearest = is_first ? T(0) : last, other = is_number ? nearest : for_nan;
       slope[i] = is_inside ? slope[i] : T(0);
-      place[i] = is_inside ? place[i] : place[i] == place[i] ? nearest : for_nan;
+      place[i] = is_inside ? place[i] : other;
     }
   }
 
@@ -168,12 +169,12 @@ class PlaneSampler {
       return;
     }
     for (int64_t i = 0; i < count_; ++i) {
-      const bool is_near = std::abs(place[i]) < far || !goes_to_zero;
+      const bool is_near = (std::abs(place[i]) < far) | !goes_to_zero;
       const T from_low = place[i] - low, x = std::abs(from_low);
-      const T extra = x - std::trunc(x / period) * period;
-      const bool is_flipped = extra > period - extra;
-      const T mirrored = (is_flipped ? period - extra : extra) + low;
-      const T turned = (from_low < 0) != is_flipped ? -slope[i] : slope[i];
+      const T extra = x - std::trunc(x / period) * period, back = period - extra;
+      const bool is_flipped = extra > back, is_below = from_low < 0;
+      const T mirrored = (is_flipped ? back : extra) + low;
+      const T other_way = -slope[i], turned = is_below != is_flipped ? other_way : slope[i];
       place[i] = is_near ? mirrored : T(0);
       slope[i] = is_near ? turned : T(0);
     }
