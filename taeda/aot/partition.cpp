@@ -13,6 +13,8 @@
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/dropout/operators.h"
 #include "taeda/ops/operators.h"
 
 namespace taeda::aot {
@@ -53,14 +55,22 @@ Node& clone_in(fx::Graph& graph, const Arg& of, const Node& node) {
 // Sizes, and numbers of the program that change from call to call.
 bool is_number(const Node& node) { return node.val().is_scalar(); }
 
+// The expression of a number; null for one that is the same in every call.
+const fx::Expr* expr_of(const SymInt& size) {
+  const fx::SymExprNode* number = size.is_symbolic() ? fx::SymExprNode::from(size.node()) : nullptr;
+  return number ? number->expr() : nullptr;
+}
+const fx::Expr* expr_of(const Value& val) {
+  if (val.is<SymInt>()) return expr_of(val.get<SymInt>());
+  if (!val.is<IntrusivePtr<SymNode>>()) return nullptr;
+  const fx::SymExprNode* number = fx::SymExprNode::from(val.get<IntrusivePtr<SymNode>>().get());
+  return number ? number->expr() : nullptr;
+}
+
 // Whether a number is an expression of several.
 bool is_compound(const Node& node) {
-  const Value val = node.val();
-  const SymNode* symbol = nullptr;
-  if (val.is<IntrusivePtr<SymNode>>()) symbol = val.get<IntrusivePtr<SymNode>>().get();
-  if (val.is<SymInt>() && val.get<SymInt>().is_symbolic()) symbol = val.get<SymInt>().node();
-  const fx::SymExprNode* number = symbol ? fx::SymExprNode::from(symbol) : nullptr;
-  return number && !number->expr()->is_symbol();
+  const fx::Expr* number = expr_of(node.val());
+  return number && !number->is_symbol();
 }
 
 bool is_view(const Node& node) {
@@ -125,6 +135,7 @@ class Partitioner {
  public:
   Partitioner(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options)
       : joint_(joint), num_inputs_(num_inputs), options_(options) {
+    reuse_draws();
     const fx::Compound* all = joint.graph->output_node()->args().at(0).compound();
     TAEDA_INTERNAL_CHECK(all, "a joint graph returns a tuple");
     const auto values_end = all->items.begin() + static_cast<long>(joint.num_values);
@@ -169,7 +180,6 @@ class Partitioner {
     std::vector<Arg> roots = results_;
     for (const Node* node : effects_) roots.emplace_back(const_cast<Node*>(node));
     needed_front_ = reach(roots, NodeSet());
-    reuse_draws();
     needed_back_ = reach(gradients_, NodeSet());
     // Elements of a tuple that the forward computes are there with it.
     for (const Node* node : order_)
@@ -196,55 +206,43 @@ class Partitioner {
     }
   }
 
-  // A checkpointed region that is computed again draws the numbers that it drew before: its draws
-  // become those of the forward with the same arguments, which are the same values.
+  // A checkpointed region that is computed again draws the numbers that it drew before: its draws,
+  // which have the places of the first ones in the random stream, become those.
   void reuse_draws() {
-    const bool draws_again = std::any_of(order_.begin(), order_.end(), [&](const Node* node) {
-      return is_random(*node) && is_before(*node) && !needed_front_.count(node);
-    });
-    if (!draws_again) return;
-    struct Call {
-      Node* node;
-      std::vector<Arg> args;
-      std::vector<std::pair<std::string, Arg>> kwargs;
-    };
-    std::unordered_multimap<size_t, Call> known;
-    std::unordered_map<const Node*, Node*> same;  // the first node with a node's value
+    std::unordered_map<int64_t, Node*> firsts;
     for (Node& node : *joint_.graph) {
-      const bool is_plain = node.op() == fx::OpCode::CallFunction && is_before(node);
-      if (!is_plain || (node.is_impure() && !is_random(node))) continue;
-      Call call{&node, {}, {}};
-      size_t hash = node.target().hash();
-      const auto first = [&](const Arg& arg) {
-        return fx::map_nodes(arg, [&](Node& input) {
-          const auto found = same.find(&input);
-          Node* one = found == same.end() ? &input : found->second;
-          hash = hash * 31 + std::hash<const void*>()(one);
-          return Arg(one);
-        });
-      };
-      for (const Arg& arg : node.args()) call.args.push_back(first(arg));
-      for (const auto& [name, arg] : node.kwargs()) call.kwargs.emplace_back(name, first(arg));
-      std::vector<Node*> equal;
-      const auto [begin, end] = known.equal_range(hash);
-      for (auto it = begin; it != end; ++it) {
-        const Call& other = it->second;
-        if (other.node->target() == node.target() && other.args == call.args &&
-            other.kwargs == call.kwargs)
-          equal.push_back(other.node);
-      }
-      if (is_random(node) && needed_front_.count(&node)) equal.clear();  // a draw of its own
-      if (equal.empty()) {
-        known.emplace(hash, std::move(call));
-        continue;
-      }
-      TAEDA_CHECK_NOT_IMPLEMENTED(
-          equal.size() == 1, "a checkpointed region draws ", node.name(),
-          " again, and the program has several draws with these arguments: it cannot be told which "
-          "one is meant");
-      same[&node] = equal[0];
-      if (is_random(node)) node.replace_uses(Arg(equal[0]));
+      const Value place = is_random(node) ? node.meta_value(fx::kDrawMeta) : Value();
+      if (!place.is<int64_t>()) continue;
+      const auto [first, is_new] = firsts.try_emplace(place.get<int64_t>(), &node);
+      if (is_new) continue;
+      Node& drawn = *first->second;
+      TAEDA_CHECK(drawn.target() == node.target(), "a checkpointed region draws by ", drawn.name(),
+                  " in its first pass and by ", node.name(), " when it is computed again");
+      if (node.target().op() == &ops::native_dropout) reuse_masks(node, drawn);
+      node.replace_uses(Arg(drawn));
     }
+  }
+  // What a mask leaves of the input is computed again from the mask, which is smaller.
+  void reuse_masks(Node& again, Node& drawn) {
+    const auto part = [](const Node& node, int64_t place) -> Node* {
+      for (Node* user : node.users().list())
+        if (user->target().builtin() && user->args().size() == 2 && user->args()[1] == Arg(place))
+          return user;
+      return nullptr;
+    };
+    Node *left = part(again, 0), *mask = part(drawn, 1);
+    if (Node* same = part(again, 1); same && mask) same->replace_uses(Arg(*mask));
+    const Arg &p = again.args().at(1), &train = again.args().at(2);
+    const bool draws = train.is_none() || (train.is_constant() && train.constant().is<bool>() &&
+                                           train.constant().get<bool>());
+    if (!left || !mask || !draws || !p.is_constant() || !p.constant().is<double>()) return;
+    const double rate = p.constant().get<double>();
+    fx::InsertBefore here(*joint_.graph, *left);
+    Node& made =
+        joint_.graph->call(ops::native_dropout_backward,
+                           {again.args()[0], Arg(*mask), Arg(rate == 1 ? 0.0 : 1 / (1 - rate))});
+    made.copy_meta(*left);
+    left->replace_uses(Arg(made));
   }
   // Inputs that the gradients need.
   std::vector<size_t> primal_inputs() const {
@@ -297,9 +295,60 @@ class Partitioner {
         return is_random(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
       });
     }
+    save_untold_sizes();
     const NodeSet saved(saved_.begin(), saved_.end());
     for (const Node* node : reach(gradients_, saved))
       if (is_before(*node) && !is_input(*node) && needed_front_.count(node)) again_.insert(node);
+  }
+
+  // What the backward takes tells its sizes, though a tensor of s0*s1 elements tells neither s0 nor
+  // s1: such sizes are saved too.
+  void save_untold_sizes() {
+    std::vector<const Node*> taken = saved_;
+    taken.insert(taken.end(), placeholders_.begin() + static_cast<long>(num_inputs_),
+                 placeholders_.end());
+    std::unordered_set<const fx::Expr*> told;
+    std::vector<const fx::Expr*> asked;
+    const auto look = [&](const fx::Expr* number) {
+      if (!number) return;
+      if (number->is_symbol()) told.insert(number);
+      for (const fx::Expr* symbol : symbolic::symbols_of(number)) asked.push_back(symbol);
+    };
+    for (const Node* node : taken) {
+      if (!is_tensor(*node)) {
+        look(expr_of(node->val()));
+        continue;
+      }
+      const Tensor t = node->val().get<Tensor>();
+      for (const SymInt& size : t.sym_sizes()) look(expr_of(size));
+      for (const SymInt& stride : t.sym_strides())
+        if (const fx::Expr* number = expr_of(stride); number && !number->is_symbol()) look(number);
+    }
+    for (const fx::Expr* symbol : asked)
+      if (told.insert(symbol).second)
+        if (const Node* size = size_of(symbol)) saved_.push_back(size);
+  }
+  // A node of the forward that gives a size; null where no input has it.
+  const Node* size_of(const fx::Expr* symbol) {
+    for (const Node* node : order_)
+      if (is_before(*node) && is_number(*node) && expr_of(node->val()) == symbol) return node;
+    for (size_t i = 0; i < num_inputs_; ++i) {
+      if (!is_tensor(*placeholders_[i])) continue;
+      const Tensor t = placeholders_[i]->val().get<Tensor>();
+      const SymIntList sizes = t.sym_sizes();
+      for (size_t d = 0; d < sizes.size(); ++d)
+        if (expr_of(sizes[d]) == symbol) return &read_size(*placeholders_[i], d);
+    }
+    return nullptr;
+  }
+  const Node& read_size(Node& input, size_t dim) {
+    const auto first = std::find_if(order_.begin(), order_.end(),
+                                    [this](const Node* node) { return !is_input(*node); });
+    fx::InsertBefore here(*joint_.graph, *const_cast<Node*>(*first));
+    Node& made = joint_.graph->call(ops::sym_size_int, {Arg(input), Arg(int64_t(dim))});
+    made.set_val(Value(input.val().get<Tensor>().sym_sizes()[dim]));
+    order_.insert(first, &made);
+    return made;
   }
 
   // Of the values that are saved now, those that fit into the budget and cost most to compute again

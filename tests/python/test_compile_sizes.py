@@ -181,3 +181,37 @@ def test_a_sum_of_sizes_is_all_that_backward_sees(dynamic, monkeypatch):
         found, wanted = (taeda.autograd.grad(r.square().sum(), x)[0] for r in results)
         taeda.testing.assert_close(found, wanted)
     assert counter.frame_count == (1 if dynamic else 2)
+
+
+def next_word(scores, words):
+    rest = words[:, 1:].reshape(-1)
+    return taeda.nn.functional.cross_entropy(scores[:, :-1].reshape(-1, 8), rest)
+
+
+def padded_words(scores, words):
+    rest = taeda.nn.functional.pad(words, (0, 1), value=-100)[..., 1:].contiguous().view(-1)
+    return taeda.nn.functional.cross_entropy(scores.view(-1, 8), rest, ignore_index=-100)
+
+
+def joined(scores, words):
+    """Neither of the two sizes is told by the tensor that the backward takes."""
+    both = taeda.cat([scores.flatten(), words.flatten().to(scores.dtype)])
+    return (both.sin() * both.cos()).sum()
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("loss", [next_word, padded_words, joined])
+def test_backward_sees_products_of_sizes(loss, dynamic, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(loss, backend=counter, dynamic=dynamic)
+    for batch, length in ((2, 5), (3, 6), (4, 7), (2, 9)):
+        scores = taeda.randn(batch, length, 8)
+        words = taeda.randint(0, 8, (batch, length))
+        grads = []
+        for call in (loss, compiled):
+            leaf = scores.clone().requires_grad_()
+            call(leaf, words).backward()
+            grads.append(leaf.grad)
+        taeda.testing.assert_close(*grads)
+    assert counter.frame_count == (1 if dynamic else 2)

@@ -336,3 +336,33 @@ def test_fused_sgd_has_a_buffer_per_tensor_with_momentum_alone(momentum, count):
             is_first_step=True,
             **options,
         )
+
+
+def odd_numbers(count, dtype):
+    """Numbers of all sizes, with zeros, infinities, NaN and numbers below the normal ones."""
+    x = (t.randn(count) * 10 ** (t.randn(count) * 8)).clamp(-1e38, 1e38)
+    x[::97], x[1::197], x[2::211], x[3::91] = 0.0, math.inf, math.nan, 1e-42
+    return x.to(dtype)
+
+
+@pytest.mark.skipif(NAME != "taeda", reason="PyTorch's fused step rounds in another order")
+@pytest.mark.parametrize("dtype", [t.float32, t.float64])
+@pytest.mark.parametrize("step", [1.0, 2.0, 7.0, 1000.0, 1e6])
+def test_a_fused_step_has_the_bits_of_its_operators(dtype, step):
+    t.manual_seed(0)
+    lr, beta1, beta2, eps, decay = 1e-3, 0.9, 0.999, 1e-8, 0.01
+    given = [odd_numbers(10007, dtype) for _ in range(4)]
+    given[3].abs_()
+    fused, plain = ([x.clone() for x in given] for _ in range(2))
+    t._fused_adamw_(
+        *([x] for x in fused), [], [t.tensor(step)],
+        lr=lr, beta1=beta1, beta2=beta2, weight_decay=decay, eps=eps, amsgrad=False, maximize=False,
+    )  # fmt: skip
+    param, grad, mean, square = plain
+    param.mul_(1 - lr * decay)
+    mean.lerp_(grad, 1 - beta1)
+    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    root = (square.sqrt() / math.sqrt(1 - beta2**step)).add_(eps)
+    param.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
+    for got, expected in zip(fused, plain, strict=True):
+        t.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)

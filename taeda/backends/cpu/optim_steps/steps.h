@@ -16,6 +16,7 @@ struct StepNumbers {
   double size = 0;  // of the step, with its sign
   double beta1 = 0, beta2 = 0;
   double correction = 1;  // of the root of the mean of squares
+  double reciprocal = 1;  // of the correction
   double eps = 0;
   double momentum = 0, dampening = 0;
   Decay decay_form = Decay::None;
@@ -24,6 +25,7 @@ struct StepNumbers {
   bool has_state = false;  // one operand more; Adam: the running maximum; SGD: the momentum
   bool is_nesterov = false;
   bool is_first = false;
+  bool is_usual = false;  // and `reciprocal`: the step finds out
 };
 
 // Operands of a row: the parameter, the gradient, then states.
