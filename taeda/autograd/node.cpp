@@ -15,7 +15,8 @@ thread_local constinit uint64_t next_sequence_nr = 0;
 namespace {
 
 // Nodes that wait for the one being freed; null while none is. See Note [Freeing graphs].
-constinit thread_local std::vector<IntrusivePtr<Node>>* pending TAEDA_STATIC_TLS = nullptr;
+using WaitingNodes = SmallVector<IntrusivePtr<Node>, 8>;
+constinit thread_local WaitingNodes* pending TAEDA_STATIC_TLS = nullptr;
 
 uint64_t next_hook_id() {
   static std::atomic<uint64_t> next{1};
@@ -49,7 +50,7 @@ void release_node(IntrusivePtr<Node> node) {
     pending->push_back(std::move(node));
     return;
   }
-  std::vector<IntrusivePtr<Node>> waiting;
+  WaitingNodes waiting;
   pending = &waiting;
   node.reset();
   while (!waiting.empty()) {
@@ -84,8 +85,18 @@ void Node::set_input_dtype(size_t i, std::optional<DType> dtype) {
 }
 
 void Node::set_input_metadata(size_t i, const Tensor& output) {
-  if (i >= input_metadata_.size()) input_metadata_.resize(i + 1);
-  input_metadata_[i] = output.defined() ? InputMetadata(output) : InputMetadata();
+  while (i >= input_metadata_.size()) input_metadata_.emplace_back();
+  InputMetadata& input = input_metadata_[i];
+  if (!output.defined()) {
+    input = InputMetadata();
+    return;
+  }
+  // In place: a node is made by nearly every call, and its metadata is most of its bytes.
+  const SymIntList sizes = output.sym_sizes();
+  input.sizes.assign(sizes.begin(), sizes.end());
+  input.dtype = output.dtype();
+  input.device = output.device();
+  input.takes_any_dtype = false;
 }
 
 const std::shared_ptr<NodeHooks>& Node::ensure_hooks() {

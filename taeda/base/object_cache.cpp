@@ -10,7 +10,7 @@ namespace taeda {
 namespace {
 
 constexpr size_t kStep = 16;
-constexpr size_t kMaxBytes = 256;
+constexpr size_t kMaxBytes = 512;
 // The free blocks of one size that a thread keeps: enough for the nodes of a large graph, which
 // then come and go without malloc.
 #ifdef __SANITIZE_ADDRESS__

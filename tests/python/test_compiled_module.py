@@ -4,6 +4,7 @@ import copy
 import importlib
 import io
 import pickle
+from collections import OrderedDict
 
 import pytest
 from under_test import NAME, t
@@ -133,3 +134,14 @@ def test_warnings_of_global_hooks():
             compiled(X)
     finally:
         handle.remove()
+
+
+def test_warnings_of_global_hooks_in_another_table():
+    home = t.nn.modules.module
+    compiled, kept = t.compile(t.nn.Identity(), backend="eager"), home._global_forward_hooks
+    home._global_forward_hooks = OrderedDict({0: lambda *_: None})
+    try:
+        with pytest.warns(UserWarning, match="global hooks on modules"):
+            compiled(t.ones(2))
+    finally:
+        home._global_forward_hooks = kept

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import sys
 import traceback
 from collections import OrderedDict, UserDict
 
@@ -327,3 +328,148 @@ def test_symbolic_traces_see_calls_and_leave_none_behind():
     assert nn.Module.__call__ is before
     x = t.ones(1, 2)
     assert t.equal(traced(x), traced.get_submodule("1")(traced.get_submodule("0")(x)))
+
+
+# ---- layers whose forward is one call of a function ----
+def _layer_and_input():
+    t.manual_seed(0)
+    layer, x = nn.Linear(3, 2), t.randn(4, 3)
+    expected = x @ layer.weight.T + layer.bias
+    t.testing.assert_close(layer(x), expected)  # from here on the class is known
+    return layer, x, expected
+
+
+def test_layers_agree_with_their_forward():
+    t.manual_seed(0)
+    x = t.randn(2, 4, 3, 3)
+    layers = [
+        nn.ReLU(),
+        nn.ReLU(inplace=True),
+        nn.SiLU(),
+        nn.Mish(),
+        nn.GELU(),
+        nn.GELU(approximate="tanh"),
+        nn.LeakyReLU(0.3),
+        nn.ELU(0.5),
+        nn.PReLU(4),
+        nn.Dropout(0.5).eval(),
+        nn.LayerNorm((3, 3)),
+        nn.LayerNorm(3, elementwise_affine=False),
+        nn.RMSNorm(3, eps=0.1),
+        nn.GroupNorm(2, 4),
+        nn.Linear(3, 5),
+        nn.Linear(3, 5, bias=False),
+    ]
+    for layer in layers:
+        t.testing.assert_close(layer(x.clone()), layer.forward(x.clone()), rtol=0, atol=0)
+    table, indices = nn.Embedding(5, 3, padding_idx=1), t.tensor([[0, 1], [4, 2]])
+    t.testing.assert_close(table(indices), table.forward(indices), rtol=0, atol=0)
+    t.testing.assert_close(table(input=indices), table.weight[indices])
+
+
+def test_another_forward_is_seen():
+    class Own(nn.Linear):
+        pass
+
+    layer, x = Own(3, 2), t.ones(1, 3)
+    layer(x)
+    Own.forward = lambda self, x: "of the class"
+    assert layer(x) == "of the class"
+    layer.forward = lambda x: "of the instance"
+    assert layer(x) == "of the instance"
+    del layer.forward, Own.forward
+    t.testing.assert_close(layer(x), layer.forward(x))
+
+
+def test_another_code_of_forward_is_seen():
+    layer, x, expected = _layer_and_input()
+    code = nn.Linear.forward.__code__
+
+    def forward(self, input):
+        return "another code"
+
+    nn.Linear.forward.__code__ = forward.__code__
+    try:
+        assert layer(x) == "another code"
+    finally:
+        nn.Linear.forward.__code__ = code
+    t.testing.assert_close(layer(x), expected)
+
+
+def test_another_call_is_seen():
+    class Own(nn.Linear):
+        pass
+
+    layer, x = Own(3, 2), t.ones(1, 3)
+    layer(x)
+    Own.__call__ = lambda self, x: "another call"
+    assert layer(x) == "another call"
+    del Own.__call__
+    t.testing.assert_close(layer(x), layer.forward(x))
+
+
+def test_another_function_is_seen(monkeypatch):
+    layer, x, _ = _layer_and_input()
+    monkeypatch.setattr(nn.functional, "linear", lambda *args: args)
+    assert layer(x) == (x, layer.weight, layer.bias)
+
+
+def test_another_weight_is_seen():
+    class Own(nn.Linear):
+        pass
+
+    layer, x = Own(3, 2, bias=False), t.ones(1, 3)
+    layer(x)
+    Own.weight = property(lambda self: t.zeros(2, 3))
+    assert layer(x).tolist() == [[0, 0]]
+    del Own.weight
+    assert layer(x).tolist() != [[0, 0]]
+    layer.__dict__["weight"] = t.zeros(2, 3)
+    assert layer(x).tolist() == [[0, 0]]
+    del layer.__dict__["weight"]
+    del layer.weight
+    with pytest.raises(AttributeError, match="'Own' object has no attribute 'weight'"):
+        layer(x)
+    layer.register_buffer("weight", t.ones(2, 3))
+    assert layer(x).tolist() == [[3, 3]]
+
+
+def test_another_way_to_attributes_is_seen():
+    class Own(nn.Linear):
+        pass
+
+    layer, x = Own(3, 2), t.ones(1, 3)
+    layer(x)
+    Own.__getattr__ = lambda self, name: t.zeros(2, 3) if name == "weight" else t.zeros(2)
+    assert layer(x).tolist() == [[0, 0]]
+
+
+def test_hooks_of_all_modules_are_seen_where_their_table_is_replaced():
+    home = nn.modules.module
+    layer, x, _ = _layer_and_input()
+    kept = home._global_forward_hooks
+    home._global_forward_hooks = OrderedDict({0: lambda module, args, output: "hooked"})
+    try:
+        assert layer(x) == "hooked"
+    finally:
+        home._global_forward_hooks = kept
+    assert isinstance(layer(x), t.Tensor)
+
+
+def test_a_profiler_sees_forward():
+    layer, x, _ = _layer_and_input()
+    seen = []
+    sys.setprofile(lambda frame, event, arg: seen.append((event, frame.f_code.co_name)))
+    try:
+        layer(x)
+    finally:
+        sys.setprofile(None)
+    assert ("call", "forward") in seen
+
+
+def test_a_traceback_has_the_line_of_forward():
+    layer, _, _ = _layer_and_input()
+    with pytest.raises(RuntimeError, match="cannot be multiplied") as caught:
+        layer(t.ones(1, 7))
+    last = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (last.name, last.line) == ("forward", "return F.linear(input, self.weight, self.bias)")

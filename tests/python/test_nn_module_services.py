@@ -166,6 +166,13 @@ def test_data_parallel_without_devices_is_the_module():
     parallel = nn.DataParallel(layer)
     x = t.ones(4, 2)
     assert t.equal(parallel(x), layer(x)) and parallel.module is layer
+    assert parallel.device_ids == []
+
+
+@pytest.mark.skipif(t.accelerator.is_available(), reason="there is a device to run on")
+def test_the_function_wants_a_device():
+    with pytest.raises(RuntimeError, match="device type could not be determined"):
+        nn.parallel.data_parallel(nn.Linear(2, 3), t.ones(4, 2))
 
 
 # ---- initial values ----

@@ -9,11 +9,12 @@ from taeda.nn.modules import _hooks
 
 __all__ = ["OptimizedModule"]
 
+# By name: another table can be assigned.
 _GLOBAL_HOOKS = (
-    _hooks._global_backward_pre_hooks,
-    _hooks._global_backward_hooks,
-    _hooks._global_forward_pre_hooks,
-    _hooks._global_forward_hooks,
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
 )
 
 
@@ -70,7 +71,7 @@ class OptimizedModule(taeda.nn.Module):
         return self._forward(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
-        if any(_GLOBAL_HOOKS):
+        if any(getattr(_hooks, name) for name in _GLOBAL_HOOKS):
             warnings.warn(
                 "Using `taeda.compile(module)` when there are global hooks on modules (e.g., from "
                 "`register_module_forward_hook`); this will cause the hooks to fire an extra time "

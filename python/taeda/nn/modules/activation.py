@@ -6,6 +6,7 @@ from taeda._own_names import adopt_private_classes
 from taeda.nn import functional as F
 from taeda.nn import init as _init
 from taeda.nn.modules._along_dim import LogSoftmax, Softmax, Softmax2d, Softmin
+from taeda.nn.modules._member_calls import calls
 from taeda.nn.modules._multihead_attention import MultiheadAttention
 from taeda.nn.modules._weights import add_parameters
 from taeda.nn.modules.module import Module
@@ -68,6 +69,7 @@ class _WithInplace(_Activation):
 class ReLU(_WithInplace):
     """max(0, input)"""
 
+    @calls(F, "relu", keywords=("inplace",))
     def forward(self, input):
         return F.relu(input, inplace=self.inplace)
 
@@ -75,6 +77,7 @@ class ReLU(_WithInplace):
 class SiLU(_WithInplace):
     """input * sigmoid(input)"""
 
+    @calls(F, "silu", keywords=("inplace",))
     def forward(self, input):
         return F.silu(input, inplace=self.inplace)
 
@@ -82,6 +85,7 @@ class SiLU(_WithInplace):
 class Mish(_WithInplace):
     """input * tanh(softplus(input))"""
 
+    @calls(F, "mish", keywords=("inplace",))
     def forward(self, input):
         return F.mish(input, inplace=self.inplace)
 
@@ -200,6 +204,7 @@ class _WithAlpha(_Activation):
 class ELU(_WithAlpha):
     """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
 
+    @calls(F, "elu", "alpha", "inplace")
     def forward(self, input):
         return F.elu(input, self.alpha, self.inplace)
 
@@ -222,6 +227,7 @@ class LeakyReLU(_Activation):
         self.negative_slope = negative_slope
         self.inplace = inplace
 
+    @calls(F, "leaky_relu", "negative_slope", "inplace")
     def forward(self, input):
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
@@ -243,6 +249,7 @@ class PReLU(_Activation):
         """The slope given where the module was made."""
         _init.constant_(self.weight, self.init)
 
+    @calls(F, "prelu", "weight")
     def forward(self, input):
         return F.prelu(input, self.weight)
 
@@ -256,6 +263,7 @@ class GELU(_Activation):
         super().__init__()
         self.approximate = approximate
 
+    @calls(F, "gelu", keywords=("approximate",))
     def forward(self, input):
         return F.gelu(input, approximate=self.approximate)
 

@@ -1,6 +1,7 @@
 """The kinds of dropout as modules."""
 
 from taeda.nn import functional as F
+from taeda.nn.modules._member_calls import calls
 from taeda.nn.modules.module import Module
 
 __all__ = [
@@ -32,6 +33,7 @@ class _DropoutNd(Module):
 class Dropout(_DropoutNd):
     """Zeroes elements with probability p in training, and scales the others up."""
 
+    @calls(F, "dropout", "p", "training", "inplace")
     def forward(self, input):
         return F.dropout(input, self.p, self.training, self.inplace)
 

@@ -2,16 +2,14 @@
 
 import math
 
-from taeda._C import _nn
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn import functional as F
 from taeda.nn import init
+from taeda.nn.modules._member_calls import calls
 from taeda.nn.modules._weights import add_parameters, fill_uniform, weight_and_bias
 from taeda.nn.modules.lazy import LazyModuleMixin
 from taeda.nn.modules.module import Module
 from taeda.nn.parameter import UninitializedParameter
-
-_linear = _nn.linear
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -46,14 +44,9 @@ class Linear(Module):
         """Weight and bias uniform within one over the root of in_features."""
         fill_uniform(self.weight, self.bias)
 
+    @calls(F, "linear", "weight", "bias")
     def forward(self, input):
-        # As weight_and_bias, without a further call: small models are many of these.
-        members = self.__dict__
-        if self._has_plain_weights and "weight" not in members and "bias" not in members:
-            table = members["_parameters"]
-            if "weight" in table and "bias" in table:
-                return _linear(input, table["weight"], table["bias"])
-        return _linear(input, self.weight, self.bias)
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
         return (

@@ -336,6 +336,7 @@ class _WithGlobalHooks(ModuleType):
     def __setattr__(self, name, value):
         if name.startswith("_global_"):
             setattr(_hooks, name, value)
+            _C._module_hooks_replaced()
         else:
             super().__setattr__(name, value)
 

@@ -5,7 +5,8 @@ import numbers
 from taeda import _C
 from taeda.nn import functional as F
 from taeda.nn import init
-from taeda.nn.modules._weights import add_parameters, fill_affine, weight_and_bias
+from taeda.nn.modules._member_calls import calls
+from taeda.nn.modules._weights import add_parameters, fill_affine
 from taeda.nn.modules.module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -46,8 +47,9 @@ class LayerNorm(Module):
         """Scale one, shift zero."""
         fill_affine(self.weight, self.bias)
 
+    @calls(_C, "layer_norm", "normalized_shape", "weight", "bias", "eps")
     def forward(self, input):
-        return _C.layer_norm(input, self.normalized_shape, *weight_and_bias(self), self.eps)
+        return _C.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return (
@@ -77,6 +79,7 @@ class RMSNorm(Module):
         if self.elementwise_affine:
             init.ones_(self.weight)
 
+    @calls(F, "rms_norm", "normalized_shape", "weight", "eps")
     def forward(self, x):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
@@ -121,8 +124,9 @@ class GroupNorm(Module):
         if self.affine:
             fill_affine(self.weight, self.bias)
 
+    @calls(F, "group_norm", "num_groups", "weight", "bias", "eps")
     def forward(self, input):
-        return F.group_norm(input, self.num_groups, *weight_and_bias(self), self.eps)
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
         return (

@@ -4,6 +4,7 @@ from taeda import _C
 from taeda.autograd.grad_mode import no_grad
 from taeda.nn import functional as F
 from taeda.nn import init
+from taeda.nn.modules._member_calls import calls
 from taeda.nn.modules.module import Module
 from taeda.nn.parameter import Parameter
 
@@ -93,6 +94,16 @@ class Embedding(_Table):
         self._set_table(num_embeddings, embedding_dim, _weight, not _freeze, device, dtype)
         self.sparse = sparse
 
+    @calls(
+        F,
+        "embedding",
+        "weight",
+        "padding_idx",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "sparse",
+    )
     def forward(self, input):
         return F.embedding(
             input,

@@ -1,6 +1,6 @@
 """DataParallel: a module's batch divided over devices; one device runs the module itself."""
 
-from taeda import _C
+from taeda import _C, accelerator
 from taeda.nn.modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -32,7 +32,9 @@ class DataParallel(Module):
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
-    """The module on the inputs, on one device."""
+    """The module on the inputs, on one device; DataParallel alone takes a machine without any."""
     _check_devices(device_ids)
+    if not accelerator.is_available():
+        raise RuntimeError("device type could not be determined")
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))

@@ -1,12 +1,15 @@
 // Elements at the places of a grid on the CPU, and the gradients for both.
 //
-// Two dimensions are three of which the first has one element. Each place has a few neighbours per
+// Planes are in plane_sampler.h, but for those of two to the 31st elements. For the rest, two
+// dimensions are three of which the first has one element: each place has a few neighbours per
 // dimension with weights and the weights' derivatives; their products serve all channels.
+#pragma GCC optimize("O3")
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "taeda/backends/cpu/resample_declarations.h"
+#include "taeda/backends/cpu/window/plane_sampler.h"
 #include "taeda/backends/cpu/window/volume.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
@@ -14,17 +17,6 @@
 
 namespace taeda::cpu {
 namespace {
-
-enum GridMode : int64_t { kBilinear, kNearest, kBicubic };
-enum GridPadding : int64_t { kZeros, kBorder, kReflection };
-
-struct GridRule {
-  int64_t mode, padding;
-  bool align_corners;
-  // Whether places that are no number go to the first element, as they do in the loops of PyTorch
-  // for planes; in the others they go to the last one.
-  bool has_first_for_nan = false;
-};
 
 template <class T>
 struct Coordinate {
@@ -84,32 +76,6 @@ struct Neighbours {
   }
 };
 
-// The weights of four neighbours by a cubic through its points with slopes of -0.75 outside, and
-// their derivatives by the place, which is `t` behind the second.
-template <class T>
-struct CubicWeights {
-  T weight[4], slope[4];
-  explicit CubicWeights(T t) {
-    const T a = T(-0.75);
-    const T distance[] = {t + 1, t, 1 - t, (1 - t) + 1};
-    for (int k = 0; k < 4; ++k) {
-      const T x = distance[k], sign = k < 2 ? T(1) : T(-1);
-      const bool is_outer = k == 0 || k == 3;
-      weight[k] = is_outer ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-                           : ((a + 2) * x - (a + 3)) * x * x + 1;
-      slope[k] = sign * (is_outer ? (3 * a * x - 10 * a) * x + 8 * a
-                                  : (3 * (a + 2) * x - 2 * (a + 3)) * x);
-    }
-  }
-};
-
-// From [-1, 1] to elements.
-template <class T>
-T element_at(T place, int64_t size, bool align_corners) {
-  return align_corners ? (place + 1) / 2 * static_cast<T>(size - 1)
-                       : ((place + 1) * static_cast<T>(size) - 1) / 2;
-}
-
 template <class T>
 Neighbours<T> neighbours(T place, int64_t size, const GridRule& rule) {
   const T stretch = static_cast<T>(rule.align_corners ? size - 1 : size) / 2;
@@ -154,6 +120,7 @@ class GridSampler {
         grid_(grid.data<T>()),
         rule_(rule) {
     rule_.has_first_for_nan = spatial_ == 2 && rule.mode != kBicubic;
+    is_small_plane_ = spatial_ == 2 && in_.plane() < std::numeric_limits<int32_t>::max();
   }
 
   int64_t places() const { return places_; }
@@ -162,6 +129,13 @@ class GridSampler {
   static constexpr int64_t kChunk = 256;
 
   void forward(const T* input, int64_t n, int64_t first, int64_t last, T* out) const {
+    if (is_small_plane_) {
+      with_planes(n, first, last, false, [&](const auto& planes) {
+        for (int64_t c = n * channels_; c < (n + 1) * channels_; ++c)
+          planes.forward(input + c * in_.plane(), out + c * places_ + first);
+      });
+      return;
+    }
     if (rule_.mode == kNearest) return forward_nearest(input, n, first, last, out);
     std::vector<Tap<T>> taps;
     std::vector<int64_t> ends;
@@ -179,6 +153,7 @@ class GridSampler {
 
   // Both gradients have zeros; either may be null.
   void backward(const T* grad, const T* input, int64_t n, T* grad_input, T* grad_grid) const {
+    if (is_small_plane_) return backward_planes(grad, input, n, grad_input, grad_grid);
     std::vector<Tap<T>> taps;
     std::vector<int64_t> ends;
     list_taps(n, 0, places_, taps, ends);
@@ -198,6 +173,35 @@ class GridSampler {
   }
 
  private:
+  template <class Body>
+  void with_planes(int64_t n, int64_t first, int64_t last, bool has_slopes,
+                   const Body& body) const {
+    const T* const grid = grid_ + (n * places_ + first) * 2;
+    const auto run = [&]<int kTaps>() {
+      static_assert(PlaneSampler<T, kTaps>::kChunk == kChunk);
+      body(PlaneSampler<T, kTaps>(grid, last - first, in_.size[1], in_.size[2], rule_, has_slopes));
+    };
+    if (rule_.mode == kNearest)
+      run.template operator()<1>();
+    else if (rule_.mode == kBilinear)
+      run.template operator()<2>();
+    else
+      run.template operator()<4>();
+  }
+
+  void backward_planes(const T* grad, const T* input, int64_t n, T* grad_input,
+                       T* grad_grid) const {
+    for (int64_t first = 0; first < places_; first += kChunk)
+      with_planes(n, first, std::min(first + kChunk, places_), grad_grid, [&](const auto& planes) {
+        for (int64_t c = n * channels_; c < (n + 1) * channels_; ++c) {
+          const T* const g = grad + c * places_ + first;
+          if (grad_input) planes.backward_input(g, grad_input + c * in_.plane());
+          if (grad_grid)
+            planes.backward_grid(g, input + c * in_.plane(), grad_grid + (n * places_ + first) * 2);
+        }
+      });
+  }
+
   // Along one dimension, the nearest element to each place; -1 outside. Plain loops, which compile
   // to vectors.
   void nearest(const T* at, int64_t count, int64_t size, T* index) const {
@@ -284,6 +288,7 @@ class GridSampler {
   int64_t channels_, places_;
   const T* grid_;
   GridRule rule_;
+  bool is_small_plane_;
 };
 
 DType sampled_in(DType t) { return t == DType::Double ? t : DType::Float; }
