@@ -98,7 +98,9 @@ void share_launches(std::vector<GroupStep>& steps) {
   std::vector<GroupStep> made;
   for (GroupStep& step : steps) {
     GroupStep* before = made.empty() || made.back().kernels.empty() ? nullptr : &made.back();
-    const auto has_one = [](const GroupStep& s) { return s.kernels[s.own]->form().has_one_element(); };
+    const auto has_one = [](const GroupStep& s) {
+      return s.kernels[s.own]->form().has_one_element();
+    };
     if (!before || step.kernels.empty() || !(has_one(*before) || has_one(step))) {
       made.push_back(std::move(step));
       continue;

@@ -495,7 +495,8 @@ bool Run::run_both_forms(size_t index) {
       const auto run = [&](bool is_native) {
         return kernel.run_as(is_native, state_.memories.data(), launch, state_.numbers.data());
       };
-      is_good = is_good && compare_forms(run, kernel.form().is_native(), kernel.written(), kernel.form().text());
+      is_good = is_good && compare_forms(run, kernel.form().is_native(), kernel.written(),
+                                         kernel.form().text());
     });
     return is_good;
   }
