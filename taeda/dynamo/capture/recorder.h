@@ -127,7 +127,8 @@ class Recorder {
   // false with an error.
   virtual bool run_backward(PyObject* results) = 0;
   // Takes the nodes since the mark, which gave this result, out of the graph: (a function of the
-  // values that they take, these values, the result), a new reference.
+  // values that they take, these values, the result, the places of those values that it writes
+  // to), a new reference.
   virtual PyObject* cut(size_t mark, PyObject* result) = 0;
   // Whether a function transform runs, or made one of the arguments.
   virtual bool is_in_transform(PyObject* args) const = 0;
