@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED = 21, 22
+REORDERED, IGNORED, INITIALIZES = 21, 22, 23
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -387,6 +387,7 @@ _TABLES = {
     "taeda.nn.utils.rnn": lambda m: _as(UNKNOWN, m.pack_padded_sequence, m.pad_packed_sequence),
     "taeda.overrides": lambda m: _as(CONSTANT, m._keeps_class),
     "types": lambda m: _as(PURE, m.SimpleNamespace),
+    "taeda.nn.modules.lazy": lambda m: _as(INITIALIZES, m.LazyModuleMixin._infer_parameters),
 }
 
 
