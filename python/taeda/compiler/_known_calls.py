@@ -152,6 +152,10 @@ _SUBSTITUTES = {
         ("is_compiling", "is_dynamo_compiling", "is_exporting"), "_scope_substitutes"
     ),
     "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
+    "taeda.fx.control_flow.loop": {"while_loop": "_loop_substitutes"},
+    "taeda.fx.control_flow.parallel_scan": {"associative_scan": "_loop_substitutes"},
+    "taeda.fx.control_flow.sequential_scan": {"scan": "_loop_substitutes"},
+    "taeda.fx.control_flow.slice_map": {"map": "_loop_substitutes"},
     "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
     "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
 }
@@ -383,11 +387,11 @@ _TABLES = {
     "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),
     # Sizes of packed sequences are data: one break in place of several with little between them.
     "taeda.nn.modules._rnn_base": lambda m: _as(UNKNOWN, m.RNNBase._forward_packed),
+    "taeda.nn.modules.lazy": lambda m: _as(INITIALIZES, m.LazyModuleMixin._infer_parameters),
     "taeda.nn.modules.module": lambda m: _as(ENTERED, m.Module.__call__),
     "taeda.nn.utils.rnn": lambda m: _as(UNKNOWN, m.pack_padded_sequence, m.pad_packed_sequence),
     "taeda.overrides": lambda m: _as(CONSTANT, m._keeps_class),
     "types": lambda m: _as(PURE, m.SimpleNamespace),
-    "taeda.nn.modules.lazy": lambda m: _as(INITIALIZES, m.LazyModuleMixin._infer_parameters),
 }
 
 
