@@ -13,6 +13,8 @@
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/fx/tracer.h"
+#include "taeda/ops/dropout/operators.h"
 #include "taeda/ops/operators.h"
 
 namespace taeda::aot {
@@ -133,6 +135,7 @@ class Partitioner {
  public:
   Partitioner(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options)
       : joint_(joint), num_inputs_(num_inputs), options_(options) {
+    reuse_draws();
     const fx::Compound* all = joint.graph->output_node()->args().at(0).compound();
     TAEDA_INTERNAL_CHECK(all, "a joint graph returns a tuple");
     const auto values_end = all->items.begin() + static_cast<long>(joint.num_values);
@@ -177,7 +180,6 @@ class Partitioner {
     std::vector<Arg> roots = results_;
     for (const Node* node : effects_) roots.emplace_back(const_cast<Node*>(node));
     needed_front_ = reach(roots, NodeSet());
-    reuse_draws();
     needed_back_ = reach(gradients_, NodeSet());
     // Elements of a tuple that the forward computes are there with it.
     for (const Node* node : order_)
@@ -204,55 +206,43 @@ class Partitioner {
     }
   }
 
-  // A checkpointed region that is computed again draws the numbers that it drew before: its draws
-  // become those of the forward with the same arguments, which are the same values.
+  // A checkpointed region that is computed again draws the numbers that it drew before: its draws,
+  // which have the places of the first ones in the random stream, become those.
   void reuse_draws() {
-    const bool draws_again = std::any_of(order_.begin(), order_.end(), [&](const Node* node) {
-      return is_random(*node) && is_before(*node) && !needed_front_.count(node);
-    });
-    if (!draws_again) return;
-    struct Call {
-      Node* node;
-      std::vector<Arg> args;
-      std::vector<std::pair<std::string, Arg>> kwargs;
-    };
-    std::unordered_multimap<size_t, Call> known;
-    std::unordered_map<const Node*, Node*> same;  // the first node with a node's value
+    std::unordered_map<int64_t, Node*> firsts;
     for (Node& node : *joint_.graph) {
-      const bool is_plain = node.op() == fx::OpCode::CallFunction && is_before(node);
-      if (!is_plain || (node.is_impure() && !is_random(node))) continue;
-      Call call{&node, {}, {}};
-      size_t hash = node.target().hash();
-      const auto first = [&](const Arg& arg) {
-        return fx::map_nodes(arg, [&](Node& input) {
-          const auto found = same.find(&input);
-          Node* one = found == same.end() ? &input : found->second;
-          hash = hash * 31 + std::hash<const void*>()(one);
-          return Arg(one);
-        });
-      };
-      for (const Arg& arg : node.args()) call.args.push_back(first(arg));
-      for (const auto& [name, arg] : node.kwargs()) call.kwargs.emplace_back(name, first(arg));
-      std::vector<Node*> equal;
-      const auto [begin, end] = known.equal_range(hash);
-      for (auto it = begin; it != end; ++it) {
-        const Call& other = it->second;
-        if (other.node->target() == node.target() && other.args == call.args &&
-            other.kwargs == call.kwargs)
-          equal.push_back(other.node);
-      }
-      if (is_random(node) && needed_front_.count(&node)) equal.clear();  // a draw of its own
-      if (equal.empty()) {
-        known.emplace(hash, std::move(call));
-        continue;
-      }
-      TAEDA_CHECK_NOT_IMPLEMENTED(
-          equal.size() == 1, "a checkpointed region draws ", node.name(),
-          " again, and the program has several draws with these arguments: it cannot be told which "
-          "one is meant");
-      same[&node] = equal[0];
-      if (is_random(node)) node.replace_uses(Arg(equal[0]));
+      const Value place = is_random(node) ? node.meta_value(fx::kDrawMeta) : Value();
+      if (!place.is<int64_t>()) continue;
+      const auto [first, is_new] = firsts.try_emplace(place.get<int64_t>(), &node);
+      if (is_new) continue;
+      Node& drawn = *first->second;
+      TAEDA_CHECK(drawn.target() == node.target(), "a checkpointed region draws by ", drawn.name(),
+                  " in its first pass and by ", node.name(), " when it is computed again");
+      if (node.target().op() == &ops::native_dropout) reuse_masks(node, drawn);
+      node.replace_uses(Arg(drawn));
     }
+  }
+  // What a mask leaves of the input is computed again from the mask, which is smaller.
+  void reuse_masks(Node& again, Node& drawn) {
+    const auto part = [](const Node& node, int64_t place) -> Node* {
+      for (Node* user : node.users().list())
+        if (user->target().builtin() && user->args().size() == 2 && user->args()[1] == Arg(place))
+          return user;
+      return nullptr;
+    };
+    Node *left = part(again, 0), *mask = part(drawn, 1);
+    if (Node* same = part(again, 1); same && mask) same->replace_uses(Arg(*mask));
+    const Arg &p = again.args().at(1), &train = again.args().at(2);
+    const bool draws = train.is_none() || (train.is_constant() && train.constant().is<bool>() &&
+                                           train.constant().get<bool>());
+    if (!left || !mask || !draws || !p.is_constant() || !p.constant().is<double>()) return;
+    const double rate = p.constant().get<double>();
+    fx::InsertBefore here(*joint_.graph, *left);
+    Node& made =
+        joint_.graph->call(ops::native_dropout_backward,
+                           {again.args()[0], Arg(*mask), Arg(rate == 1 ? 0.0 : 1 / (1 - rate))});
+    made.copy_meta(*left);
+    left->replace_uses(Arg(made));
   }
   // Inputs that the gradients need.
   std::vector<size_t> primal_inputs() const {

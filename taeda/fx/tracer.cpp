@@ -318,6 +318,7 @@ void Tracer::run(Operator& op, Stack& stack) {
   const Value result = one_value(stack);
   const ExcludeKeys metadata(dispatch::kAboveHandlers);
   describe(node, result);
+  if (op.has(Tag::NondeterministicSeeded)) node.set_meta_value(kDrawMeta, Value(draw_place++));
   if (on_node) on_node(node);
   track_results(node, result);
   if (is_known) note_known(stack);

@@ -11,6 +11,9 @@
 
 namespace taeda::fx {
 
+// Metadata of calls that draw random numbers: their place in the random stream of the program.
+inline constexpr const char kDrawMeta[] = "draw";
+
 class RegionValue;
 struct CallArgs;
 struct ControlFlow;
@@ -81,6 +84,10 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Whether a number that the program reads from a traced tensor is an error, as it has no place in
   // the graph. Otherwise the number is that of the example.
   bool refuses_values = true;
+
+  // The place in the random stream of the next call that draws: each has the next one. A program
+  // that sets back its generator sets it back too, and then draws what it drew.
+  int64_t draw_place = 0;
 
   // Whether assertions that follow from how numbers are made are left out.
   bool skips_given_asserts = false;

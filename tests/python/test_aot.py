@@ -554,11 +554,69 @@ def test_gradients_of_what_is_drawn_or_chosen(f, partition, backend):
             assert t.equal(want, have)
 
 
-def test_a_draw_that_is_not_known_is_refused():
-    def twice(x):
-        return t.nn.functional.dropout(x, 0.5) * x + t.nn.functional.dropout(x, 0.5) * x
+def drop(x):
+    return t.nn.functional.dropout(x, 0.5)
 
-    x = t.randn(4, requires_grad=True)
-    compiled = aot_function(lambda v: checkpoint(twice, v, use_reentrant=False), nop)
-    with pytest.raises(NotImplementedError, match="it cannot be told which one is meant"):
-        compiled(x)
+
+def again(function, *args):
+    return checkpoint(function, *args, use_reentrant=False)
+
+
+def equal_draws(x):
+    return again(lambda v: drop(v) * v + drop(v) * v.sin(), x)
+
+
+def draws_around(x):
+    return again(lambda v: v.sin() * t.rand(4), x) * t.rand(4) + again(
+        lambda v: v.cos() * t.rand(4), x
+    )
+
+
+def nested_draws(x):
+    return again(lambda v: again(lambda w: drop(w.sin()).exp(), v).cos(), x)
+
+
+def draws_on_both_levels(x):
+    def outer(v):
+        return drop(again(lambda w: drop(w.sin()).exp() * drop(w), v) * drop(v)).cos()
+
+    return again(outer, x) * drop(x)
+
+
+def a_region_twice(x):
+    def region(v):
+        return drop(v.sin()).exp()
+
+    return again(region, x) * again(region, x) + again(region, again(region, x))
+
+
+@pytest.mark.parametrize("partition", [default_partition, min_cut_rematerialization_partition])
+@pytest.mark.parametrize(
+    "f", [equal_draws, draws_around, nested_draws, draws_on_both_levels, a_region_twice]
+)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_draws_of_checkpointed_regions(f, backend, partition):
+    x = t.randn(3, 4, requires_grad=True)
+    compiled = aot_function(f, BACKENDS[backend], partition_fn=partition)
+    for seed in (1, 2):
+        results = []
+        for function in (f, compiled):
+            t.manual_seed(seed)
+            value = function(x)
+            results.append((value, *t.autograd.grad(value.sum(), x), t.rand(2)))
+        for want, have in zip(*results, strict=True):
+            assert t.equal(want, have)
+
+
+def test_a_checkpointed_dropout_saves_its_mask_alone():
+    graphs = []
+    compiled = aot_function(
+        nested_draws, lambda graph, inputs: graphs.append(graph) or graph, nop,
+        partition_fn=min_cut_rematerialization_partition,
+    )  # fmt: skip
+    compiled(t.randn(3, 4, requires_grad=True))
+    (saved,) = [
+        node.meta["val"] for node in graphs[0].graph.output_node().args[0][1:]
+        if node.op != "placeholder"
+    ]  # fmt: skip
+    assert saved.dtype == t.bool

@@ -258,7 +258,24 @@ PyObject* set_effectful(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* draw_place(PyObject*, PyObject*) {
+  return guarded([] {
+    const fx::Tracer* t = fx::active_tracer();
+    return t ? PyLong_FromLongLong(t->draw_place) : Py_NewRef(Py_None);
+  });
+}
+PyObject* set_draw_place(PyObject*, PyObject* place) {
+  const long long value = PyLong_AsLongLong(place);
+  if (value == -1 && PyErr_Occurred()) return nullptr;
+  if (fx::Tracer* t = fx::active_tracer()) t->draw_place = value;
+  return Py_NewRef(Py_None);
+}
+
 PyMethodDef tracer_functions[] = {
+    {"draw_place", draw_place, METH_NOARGS,
+     "draw_place(): where a traced program stands in its random stream; None outside of traces."},
+    {"set_draw_place", set_draw_place, METH_O,
+     "set_draw_place(place): what a trace draws from now on is what it drew from there on."},
     {"active_tracer", active, METH_NOARGS, nullptr},
     {"set_effectful", set_effectful, METH_VARARGS,
      "set_effectful(overload, on): whether calls stay although nobody uses their results."},

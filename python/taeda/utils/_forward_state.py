@@ -49,6 +49,7 @@ class ForwardState:
         ]
         self._preserve = preserve_rng_state
         self._cpu_state = taeda.get_rng_state() if preserve_rng_state else None
+        self._draw_place = _C._fx.draw_place() if preserve_rng_state else None
         self._device_states = []
         for device_type, indices in accelerators if preserve_rng_state else ():
             module = _device_module(device_type)
@@ -65,6 +66,9 @@ class ForwardState:
             scope.enter_context(fork_rng([], enabled=self._preserve))
             if self._preserve:
                 taeda.set_rng_state(self._cpu_state)
+            if self._draw_place is not None:
+                scope.callback(_C._fx.set_draw_place, _C._fx.draw_place())
+                _C._fx.set_draw_place(self._draw_place)
             for device_type, indices, states in self._device_states:
                 module = _device_module(device_type)
                 for index, state in zip(indices, states):
