@@ -18,7 +18,9 @@ if(extension_sources)
     target_link_libraries(${objects} PRIVATE taeda Python::Module)
     taeda_isa_definitions(${objects} ${TAEDA_BASELINE_ISA})
     add_dependencies(${objects} taeda_generated)
-    target_compile_options(${objects} PRIVATE -fpch-preprocess)
+    # The lock of the interpreter guards local statics. One of their own would lock against it: a
+    # static that imports a module gives the interpreter's lock away while it is made.
+    target_compile_options(${objects} PRIVATE -fpch-preprocess -fno-threadsafe-statics)
   endforeach()
   target_compile_options(taeda_bindings PRIVATE ${TAEDA_LIGHT_OPTIONS})
   target_precompile_headers(taeda_extension PRIVATE ${CMAKE_SOURCE_DIR}/python/interop/python.h

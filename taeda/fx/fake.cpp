@@ -280,11 +280,10 @@ struct FakeMode::Call {
            !dispatch::has_kernel(op, slot_of(Key::Dense, DeviceType::Meta));
   }
 
-  // Values that are written to are not known any longer.
-  void forget_written() {
+  template <class Visit>
+  void for_each_written(const Visit& visit) const {
     for (size_t i = 0; i < stack.size(); ++i)
-      if (schema.arguments[i].is_written)
-        for_each_tensor(stack[i], [&](const Tensor& t) { mode.forget_constants(t); });
+      if (schema.arguments[i].is_written) for_each_tensor(stack[i], visit);
   }
 
   // Whether constants of a region may be among the arguments, which were looked at when the region
@@ -630,10 +629,12 @@ void FakeMode::run_shapes(Operator& op, Stack& stack) {
     stack[0] = from_constant(stack[0].get<Tensor>());
     return;
   }
+  Call call{*this, op, stack, schema_of(op), {}};
+  if (on_write) call.for_each_written(on_write);
   if (run_on_constants(op, stack) || run_value_dependent(op, stack)) return;
   if (op.traits.mask_indices) expand_masks(stack);
-  Call call{*this, op, stack, schema_of(op), {}};
-  if (!constants_.empty()) call.forget_written();
+  // Values that are written to are not known any longer.
+  if (!constants_.empty()) call.for_each_written([&](const Tensor& t) { forget_constants(t); });
   if (op.table)
     call.run();
   else

@@ -6,6 +6,7 @@
 // factories too, and real tensors are refused or turned into fake ones.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -55,6 +56,9 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   Tensor value_of(const Tensor& fake) const;
 
   void run(dispatch::Operator& op, dispatch::Stack& stack) override;
+
+  // Called before an operator writes to a tensor, also where autograd does not count the write.
+  std::function<void(const Tensor& tensor)> on_write;
 
   const Options& options() const { return options_; }
   void set_options(Options options) { options_ = std::move(options); }

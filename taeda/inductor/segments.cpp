@@ -353,8 +353,31 @@ class Cutter {
     Segments inner = compile_segments(*region, no_attribute, options_);
     made.plans.insert(made.plans.end(), inner.plans.begin(), inner.plans.end());
     made.apart.insert(made.apart.end(), inner.apart.begin(), inner.apart.end());
-    return Value(IntrusivePtr<dispatch::Opaque>(make_intrusive<fx::RegionValue>(
-        region, [run = std::move(inner.run)](fx::Values operands) { return run(operands); })));
+    const auto run = [run = std::move(inner.run), interpreted = fx::region_value(region),
+                      repeated = repeated_dims(*region)](fx::Values operands) {
+      const bool is_as_told = std::ranges::all_of(repeated, [&](const auto& place) {
+        const Tensor& t = operands.at(place.first).template get<Tensor>();
+        return t.size(place.second) <= 1 || t.stride(place.second) == 0;
+      });
+      return is_as_told ? run(operands) : fx::region(interpreted)(std::move(operands));
+    };
+    return Value(
+        IntrusivePtr<dispatch::Opaque>(make_intrusive<fx::RegionValue>(region, std::move(run))));
+  }
+  // Operands, and their dimensions, that repeat elements: a plan reads one of them for all. What a
+  // loop carries is such an operand in its first step alone.
+  static std::vector<std::pair<size_t, int64_t>> repeated_dims(const fx::Graph& region) {
+    std::vector<std::pair<size_t, int64_t>> found;
+    const std::vector<Node*> inputs = region.placeholders();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value val = inputs[i]->val();
+      if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
+      const Tensor t = val.get<Tensor>();
+      for (int64_t d = 0; d < t.dim(); ++d)
+        if (const SymInt stride = t.sym_strides()[d]; !stride.is_symbolic())
+          if (stride.expect_int() == 0) found.emplace_back(i, d);
+    }
+    return found;
   }
 
   template <class Read>

@@ -197,10 +197,12 @@ class ActiveCapture final : public dynamo::Capturing {
   }
   void finish() override { capture_.finish(); }
   bool close(PyObject* value) override {
+    if (begins_again()) return false;
     const bool is_made = capture_.close(value);
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
   bool close(const std::vector<const State*>& frames) override {
+    if (begins_again()) return false;
     const std::string reason = capture_.reason();
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
       owner_.tell("break", reason, code_, line(), instruction_);
@@ -243,6 +245,11 @@ class ActiveCapture final : public dynamo::Capturing {
     is_code_of_program_ = is_of_program_;
   }
   int line() const { return code_ ? PyCode_Addr2Line(code_, 2 * unit_) : 0; }
+
+  bool begins_again() {
+    if (capture_.begins_again()) region_.is_tried_again = true;
+    return capture_.begins_again();
+  }
 
   // Whether the region is captured again, up to where it can be compiled.
   bool ends_earlier() {

@@ -108,6 +108,9 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   named_logs_ = Ref::share(PyTuple_GetItem(made.get(), 3));
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
+  mode_->on_write = [this](const Tensor& t) {
+    if (!rehearsal_) writes_.emplace_back(mark(), t.storage());
+  };
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
   static PyObject* const constants = attribute_of("taeda.compiler._capture", "constant_numbers");
@@ -120,6 +123,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
 GraphRecorder::~GraphRecorder() {
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = nullptr;
   pop_function_mode();
+  mode_->on_write = nullptr;
 }
 
 // A fake tensor, whatever levels of function transforms wrap it.
@@ -657,6 +661,7 @@ std::vector<fx::Node*> GraphRecorder::since(size_t mark) const {
 void GraphRecorder::rewind(size_t mark) {
   break_reason_.clear();
   for (fx::Node* node : since(mark)) graph_->erase(*node);
+  std::erase_if(writes_, [&](const auto& write) { return write.first >= mark; });
 }
 
 int GraphRecorder::output(PyObject* value) {

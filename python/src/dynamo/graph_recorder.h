@@ -122,6 +122,8 @@ class GraphRecorder final : public dynamo::Recorder {
                        Ref object);
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
+  // Which of the values that a function takes its calls since the mark wrote to: their places.
+  PyObject* written_since(size_t mark, PyObject* taken);
   const fx::Node* node_of_number(PyObject* number) const;
   fx::Arg arg_of(PyObject* value);
   std::vector<fx::Arg> args_of(PyObject* sequence);
@@ -156,6 +158,8 @@ class GraphRecorder final : public dynamo::Recorder {
   };
   std::unordered_map<const TensorImpl*, NewData> new_data_;
   void use_new_data(const Tensor& t);
+  // Memory that calls of the graph wrote to, and the mark before each.
+  std::vector<std::pair<size_t, Storage>> writes_;
   std::vector<Ref> kept_;
   std::vector<PyObject*> outputs_;  // kept by `kept_`
   std::unordered_map<PyObject*, int> output_of_;

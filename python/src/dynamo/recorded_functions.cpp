@@ -2,7 +2,9 @@
 // graphs of their own.
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
@@ -170,7 +172,28 @@ fx::Node& GraphRecorder::node_of_body(PyObject* callable) {
   return graph_->create(fx::OpCode::GetAttr, fx::Target(name), {}, {}, name);
 }
 
-// (graph module, what it takes, result): the nodes since the mark, with their outside as inputs.
+PyObject* GraphRecorder::written_since(size_t mark, PyObject* taken) {
+  std::unordered_map<const StorageImpl*, bool> is_given;  // by memory that was written to
+  for (const auto& [place, memory] : writes_)
+    if (place >= mark) is_given[memory.get()] = false;
+  const Ref places(checked(PyList_New(0)));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(taken); ++i) {
+    PyObject* value = PyList_GET_ITEM(taken, i);
+    if (!is_tensor(value)) continue;
+    const auto written = is_given.find(tensor_of(value).storage().get());
+    if (written == is_given.end()) continue;
+    if (std::exchange(written->second, true))
+      throw Break{"a function that writes to memory that several of its tensors share"};
+    const Ref place(checked(PyLong_FromSsize_t(i)));
+    if (PyList_Append(places.get(), place.get()) < 0) throw_python_error();
+  }
+  // The function's call writes in their place.
+  std::erase_if(writes_, [&](const auto& write) { return write.first >= mark; });
+  return checked(PyList_AsTuple(places.get()));
+}
+
+// (graph module, what it takes, result, what it writes to): the nodes since the mark, with their
+// outside as inputs.
 PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   const Natively natively(*this);
   auto body = make_intrusive<fx::Graph>();
@@ -216,6 +239,7 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
     if (!node) throw Break{"a tensor that is none of the graph's"};
     take(*node);
   });
+  const Ref written(written_since(mark, taken.get()));
   const auto mapped = [&](fx::Node& node) { return fx::Arg(*own.at(&node)); };
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
     own[*node] = &fx::copy_node(**node, *body, mapped);
@@ -232,7 +256,7 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   // An equal function that was cut before stands for this one, too.
   if (!name_of_body_.contains(module.get()))
     add_body(module.get(), str("body_", name_of_body_.size()));
-  return checked(PyTuple_Pack(3, module.get(), taken.get(), result));
+  return checked(PyTuple_Pack(4, module.get(), taken.get(), result, written.get()));
 }
 
 }  // namespace taeda::python

@@ -22,6 +22,7 @@ __all__ = [
     "advance",
     "apply_function",
     "constant_numbers",
+    "initialize_module",
     "make_body",
     "make_exception",
     "make_fake_mode",
@@ -197,6 +198,22 @@ def add_hook(tensor, body, taken, place):
         return next(iter(body(*given)), None)
 
     tensor.register_hook(hook)
+
+
+def initialize_module(module, args, kwargs):
+    """The parameters of a lazy module, from tensors and numbers of a capture."""
+    from taeda.utils._pytree import tree_map
+
+    args, kwargs = tree_map(_as_known, (args, kwargs))
+    module._infer_parameters(module, args, kwargs)
+
+
+def _as_known(value):
+    """A tensor of the sizes that it has in this call, the number that a symbol is in it."""
+    if isinstance(value, _C.Tensor):
+        return value.new_empty([_as_known(size) for size in value.shape])
+    is_symbol = isinstance(value, (_C.SymInt, _C.SymFloat, _C.SymBool))
+    return value.node.hint if is_symbol else value
 
 
 def apply_function(function, *args):

@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED, BOUND_TO, UNDIVIDED = range(21, 25)
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES = range(21, 26)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -390,6 +390,7 @@ _TABLES = {
     "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),
     # Sizes of packed sequences are data: one break in place of several with little between them.
     "taeda.nn.modules._rnn_base": lambda m: _as(UNKNOWN, m.RNNBase._forward_packed),
+    "taeda.nn.modules.lazy": lambda m: _as(INITIALIZES, m.LazyModuleMixin._infer_parameters),
     "taeda.nn.modules.module": lambda m: _as(ENTERED, m.Module.__call__),
     "taeda.nn.utils.rnn": lambda m: _as(UNKNOWN, m.pack_padded_sequence, m.pad_packed_sequence),
     "taeda.overrides": lambda m: _as(CONSTANT, m._keeps_class),

@@ -31,7 +31,7 @@ def nested_compile_region(fn=None, *, options=None, max_reuse_entries=8, reuse_h
         return fn(*args, **kwargs)
 
     def region(*args, **kwargs):
-        body, taken, result = capture_body(fn, args, kwargs)
+        body, taken, result, _ = capture_body(fn, args, kwargs)
         tensors = as_operator(invoke_subgraph, (body, None, *taken), {})
         return with_tensors(result, tensors)
 

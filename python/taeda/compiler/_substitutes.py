@@ -52,11 +52,35 @@ def _checkpoint(function, *args, use_reentrant=None, **kwargs):
     def call(*args, **kwargs):
         return function(*args, **kwargs)
 
-    body, taken, result = capture_body(call, args, kwargs)
+    body, taken, result, written = capture_body(call, args, kwargs)
     # The body takes every tensor as an argument, and a trace has no backward inside of backward.
     settings["use_reentrant"] = False
-    tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
+    if written:
+        tensors = as_operator(_call_writing_checkpoint, (body, written, *taken), settings)
+    else:
+        tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
     return with_tensors(result, tensors)
+
+
+def _call_writing_checkpoint(body, written, *taken, **settings):
+    """The checkpoint of a body that writes to what it takes at these places, as BatchNorm does.
+
+    Only the first call writes there; the recomputation begins with copies of what was there before,
+    and writes to them.
+    """
+    args, is_first = list(taken), True
+    for place in written:
+        args[place] = taken[place].detach().clone().requires_grad_(taken[place].requires_grad)
+
+    def call(*given):
+        nonlocal is_first
+        given = list(given)
+        for place in written:
+            given[place] = taken[place] if is_first else given[place].clone()
+        is_first = False
+        return body(*given)
+
+    return checkpoints.checkpoint(call, *args, **settings)
 
 
 @_substitute(taeda.cond)
@@ -70,8 +94,8 @@ def _cond(pred, true_fn, false_fn, operands=()):
     def other(*operands):
         return false_fn(*operands)
 
-    first, first_taken, result = capture_body(both, tuple(operands), {})
-    second, second_taken, _ = capture_body(other, tuple(operands), {})
+    first, first_taken, result, _ = capture_body(both, tuple(operands), {})
+    second, second_taken, _, _ = capture_body(other, tuple(operands), {})
     tensors = as_operator(
         _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
     )
@@ -105,8 +129,8 @@ def _flex_attention(
 ):
     flex.check_call(query, key, value, block_mask, enable_gqa, return_lse, return_aux)
     blocks = Blocks(query, key, value, score_mod, block_mask, scale)
-    full, full_taken, _ = capture_body(blocks.full_step, blocks.places, {})
-    cut, cut_taken, _ = capture_body(blocks.cut_step, blocks.places, {})
+    full, full_taken, _, _ = capture_body(blocks.full_step, blocks.places, {})
+    cut, cut_taken, _, _ = capture_body(blocks.cut_step, blocks.places, {})
     results = as_operator(
         _call_streamed,
         (

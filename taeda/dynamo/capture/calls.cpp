@@ -676,6 +676,7 @@ PyObject* Capture::call(State& state, Call call) {
         if (enter(state, call)) return nullptr;
         // Arguments that do not fit: CPython says why.
         return call_native(call, CallKind::Pure);
+      case CallKind::Initializes: return initialize_module(call);
       case CallKind::Constant: {
         const SessionScope natively(nullptr);
         PyObject* result = need(

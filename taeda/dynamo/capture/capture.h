@@ -104,6 +104,8 @@ class Capture final : public Capturing {
   void end_at_raised(std::string reason);
   // Where the region should have ended, so that it could be compiled; 0 where that is not known.
   int64_t ends_at() const { return ends_at_; }
+  // Whether the capture changed the program, so that the region is another one now.
+  bool begins_again() const { return ends_at_ == Abandoned::kAsAWhole; }
   // Why the region ended or was not compiled; empty where the frames returned.
   const std::string& reason() const { return reason_; }
   // A backend failed: its exception.
@@ -221,6 +223,7 @@ class Capture final : public Capturing {
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
+  PyObject* initialize_module(const Call& call);
   PyObject* add_hook_body(const Call& call);
   PyObject* add_effect(const Call& call);
   PyObject* make_unknown();

@@ -15,9 +15,9 @@ struct Break {
 // A Python exception is set.
 struct Raised {};
 // The region is not compiled at all. Where it could end before an instruction it is captured again
-// up to there.
+// up to there; where the program is another one now, as a whole.
 struct Abandoned {
-  static constexpr int64_t kNowhere = 0, kHere = -1;
+  static constexpr int64_t kNowhere = 0, kHere = -1, kAsAWhole = -2;
   std::string reason;
   int64_t ends_at = kNowhere;  // the number of an instruction
 };

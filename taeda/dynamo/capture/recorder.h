@@ -38,6 +38,7 @@ enum class CallKind : uint8_t {
   Ignored,     // by a setting: not called at all
   BoundTo,     // bound_to(function, args): called with the program's own objects, once
   Undivided,   // set_undivided(on): regions do not end until it is off
+  Initializes,  // a lazy module: called as it is, before the region is captured again
 };
 
 // What a thread asks before it calls an operator.
@@ -132,7 +133,8 @@ class Recorder {
   // false with an error.
   virtual bool run_backward(PyObject* results) = 0;
   // Takes the nodes since the mark, which gave this result, out of the graph: (a function of the
-  // values that they take, these values, the result), a new reference.
+  // values that they take, these values, the result, the places of those values that it writes
+  // to), a new reference.
   virtual PyObject* cut(size_t mark, PyObject* result) = 0;
   // Whether a function transform runs, or made one of the arguments.
   virtual bool is_in_transform(PyObject* args) const = 0;

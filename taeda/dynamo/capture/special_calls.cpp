@@ -1,5 +1,5 @@
 // Calls that are more than their result: autograd Functions, functions that become graphs of their
-// own, warnings, logs, function modes, hooks, classes of tensors, locks.
+// own, warnings, logs, function modes, hooks, classes of tensors, lazy modules, locks.
 #include <algorithm>
 
 #include "taeda/dynamo/capture/capture.h"
@@ -311,6 +311,20 @@ PyObject* Capture::call_subclass(const Call& call) {
   if (!is_known) throw Break{"call of " + name_of(call.callable)};
   check_class(reinterpret_cast<PyTypeObject*>(values[1]));
   return need(recorder_.make_subclass(values[0], values[1]));
+}
+
+// LazyModuleMixin._infer_parameters(self, module, args, kwargs): parameters get their shapes from
+// the stand-ins, once, and the region begins again with a plain module.
+PyObject* Capture::initialize_module(const Call& call) {
+  const bool is_known = call.values.size() == 4 && call.names == nullptr &&
+                        find(call.values[1]) != nullptr && recorder_.num_levels() == 0;
+  if (!is_known) throw Break{"call of " + name_of(call.callable)};
+  static PyObject* const initialize = imported("taeda.compiler._capture", "initialize_module");
+  open_deep(call.values[2]);
+  open_deep(call.values[3]);
+  Owned args(need(PyTuple_Pack(3, call.values[1], call.values[2], call.values[3])));
+  const Owned done(need(recorder_.call_natively(initialize, args.get(), nullptr)));
+  throw Abandoned{"a lazy module", Abandoned::kAsAWhole};
 }
 
 // A lock is held while the capture runs what it guards; a region does not end inside.
