@@ -115,8 +115,6 @@ bool has_mode_before_autograd() {
 }
 
 bool offer_before_autograd(Operator& op, Stack& stack) {
-  // One that stands below autograd sees the call there, whatever mode is around it.
-  if (!modes().back()->is_before_autograd) return false;
   BelowMode scope{KeySet()};
   return scope.mode().offer_early(op, stack);
 }

@@ -16,7 +16,7 @@
 // Note [Modes before autograd]: while such a mode is on the stack, calls stop at TransformFront and
 // go, once no level is left, to the innermost mode there: with autograd, autocast and the bodies of
 // composite operators still to come. A call that it declines goes on as if the mode was none of
-// these; so does every call while the innermost mode is none of these.
+// these.
 #pragma once
 
 #include <vector>
@@ -64,7 +64,7 @@ TAEDA_API void sync_mode_key();
 // Includes the TransformFront key if and only if a level or a mode before autograd is active.
 TAEDA_API void sync_front_key();
 TAEDA_API bool has_mode_before_autograd();
-// Whether the innermost mode took a call that stopped at TransformFront; there is a mode.
+// Whether the innermost mode took a call that stopped at TransformFront.
 bool offer_before_autograd(Operator& op, Stack& stack);
 
 // Asks the classes of the arguments; `declined` is the mode that did, or null.

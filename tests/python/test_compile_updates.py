@@ -156,7 +156,7 @@ def test_unused_inputs_are_no_inputs_of_the_graph():
 
 
 def stops(x):
-    return t.relu(x).sum().item() + 1
+    return x + 1 if t.relu(x).sum() > 0 else x
 
 
 def calls_and_stops(model, x):

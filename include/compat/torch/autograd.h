@@ -5,9 +5,9 @@
 #include "taeda/autograd/guards.h"
 #include "torch/csrc/autograd/custom_function.h"
 
-namespace taeda::autograd {
+namespace torch::autograd {
 
-using ::taeda::GradMode;
+using GradMode = ::taeda::GradMode;
 
 struct AnomalyMode {
   static bool is_enabled() { return ::taeda::autograd::is_anomaly_enabled(); }
@@ -28,4 +28,4 @@ class DetectAnomalyGuard {
   bool was_enabled_ = AnomalyMode::is_enabled(), checked_nan_ = AnomalyMode::should_check_nan();
 };
 
-}  // namespace taeda::autograd
+}  // namespace torch::autograd

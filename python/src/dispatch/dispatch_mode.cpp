@@ -18,7 +18,9 @@ using dispatch::Stack;
 class PythonMode final : public dispatch::Mode {
  public:
   explicit PythonMode(PyObject* mode)
-      : object_(keep_object(mode)), is_of_class_(has_class_handler(Py_TYPE(mode))) {
+      : object_(keep_object(mode)),
+        is_of_class_(has_class_handler(Py_TYPE(mode))),
+        is_of_package_(is_infra_mode(mode)) {
     peer = mode;
   }
   PyObject* object() const { return object_.get(); }
@@ -39,6 +41,11 @@ class PythonMode final : public dispatch::Mode {
     call.finish(result.get(), stack);
     return true;
   }
+  // A mode of the program sees calls below autograd, whatever mode is around it; those of the
+  // package (PyTorch's `is_infra_mode`) belong to a trace and see what it sees.
+  bool offer_early(Operator& op, Stack& stack) override {
+    return is_of_package_ && offer(op, stack);
+  }
 
  private:
   // A mode is an object: its handler must see which one it is.
@@ -48,8 +55,14 @@ class PythonMode final : public dispatch::Mode {
     return handler && PyObject_TypeCheck(handler, &PyClassMethod_Type);
   }
 
+  static bool is_infra_mode(PyObject* mode) {
+    if (!PyObject_HasAttrString(mode, "is_infra_mode")) return false;
+    const Ref said(checked(PyObject_CallMethod(mode, "is_infra_mode", nullptr)));
+    return PyObject_IsTrue(said.get()) == 1;
+  }
+
   std::shared_ptr<PyObject> object_;
-  bool is_of_class_;
+  bool is_of_class_, is_of_package_;
 };
 
 PyObject* push(PyObject*, PyObject* object) {

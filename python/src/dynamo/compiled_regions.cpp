@@ -247,7 +247,7 @@ class ActiveCapture final : public dynamo::Capturing {
   int line() const { return code_ ? PyCode_Addr2Line(code_, 2 * unit_) : 0; }
 
   bool begins_again() {
-    if (capture_.begins_again()) region_.is_tried_again = true;
+    if (capture_.begins_again()) region_.attempt().is_tried_again = true;
     return capture_.begins_again();
   }
 

@@ -3,13 +3,14 @@
 
 #include "ATen/ATen.h"
 
-namespace taeda::autograd {
-using Variable = Tensor;
-using variable_list = std::vector<Tensor>;
-using tensor_list = variable_list;
-}  // namespace taeda::autograd
-
 namespace torch {
-// The same namespace, so that `autograd` is one name below `using namespace torch`.
-namespace autograd = ::taeda::autograd;
+namespace autograd {
+using Variable = ::taeda::Tensor;
+using variable_list = std::vector<::taeda::Tensor>;
+using tensor_list = variable_list;
+using ::taeda::autograd::AutogradContext;
+using ::taeda::autograd::backward;
+using ::taeda::autograd::Function;
+using ::taeda::autograd::grad;
+}  // namespace autograd
 }  // namespace torch
