@@ -194,7 +194,7 @@ def test_threads_run_while_kernels_arrive(tmp_path, monkeypatch):
     inputs = [t.randn(n % 30 + 2, 10) for n in range(400)]
     want = [f(x) for x in inputs]
     with ThreadPoolExecutor(4) as pool:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while compiled.report()[0]["native"] == 0 and time.monotonic() < deadline:
             have = list(pool.map(compiled, inputs))
             assert all(t.equal(a, b) for a, b in zip(want, have, strict=True))
