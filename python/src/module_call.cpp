@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "python/interop/errors.h"
+#include "taeda/autograd/anomaly.h"
+#include "taeda/dispatch/modes.h"
 
 namespace taeda::python {
 
@@ -52,7 +54,7 @@ bool is_empty_table(PyObject* table) {
 // of such a module reads the members and calls the function without running the Python code. The
 // code runs all the same where it can make a difference: another forward, or another code in it;
 // a class that has one of the names, or finds attributes in a way of its own; a member that is
-// neither an attribute of the instance nor a parameter; a profiler or debugger.
+// neither an attribute of the instance nor a parameter; somebody who looks at frames.
 struct MemberCall {
   PyObject* code;  // of the function that says so
   PyObject* home;  // the dictionary in which the callee is looked up at each call
@@ -139,9 +141,11 @@ PyObject* call_with_self(PyObject* function, PyObject* self, PyObject* args, PyO
                                  kwargs);
 }
 
+// By a profiler or debugger, or by a trace or anomaly mode, which note the lines of calls.
 bool is_watched() {
   const PyThreadState* const thread = PyThreadState_Get();
-  return thread->c_profilefunc || thread->c_tracefunc;
+  return thread->c_profilefunc || thread->c_tracefunc || !dispatch::modes().empty() ||
+         autograd::is_anomaly_enabled();
 }
 
 // Adds the line of the Python code that made the call, as if it had run.

@@ -473,3 +473,13 @@ def test_a_traceback_has_the_line_of_forward():
         layer(t.ones(1, 7))
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.name, last.line) == ("forward", "return F.linear(input, self.weight, self.bias)")
+
+
+@needs_taeda
+def test_traces_note_the_line_of_forward():
+    from taeda.fx.operator_trace import make_fx
+
+    layer = t.nn.Linear(2, 2)
+    traced = make_fx(layer, record_stack_traces=True)(t.ones(1, 2))
+    traces = [n.meta.get("stack_trace", "") for n in traced.graph.nodes if n.op == "call_function"]
+    assert any("in forward" in trace and "F.linear" in trace for trace in traces), traces
