@@ -155,7 +155,14 @@ class Writer {
         bases_.emplace(memory(t),
                        Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(base))));
     }
+    for (const Value& v : results)
+      if (is_tensor(v) && shared_.count(memory(v.get<Tensor>())) && is_root(v.get<Tensor>()))
+        bases_.emplace(memory(v.get<Tensor>()), v.get<Tensor>());
   }
+
+  // Whether autograd knows nothing that the tensor is a view of, whatever its operator made it of:
+  // the product behind a linear layer is one.
+  static bool is_root(const Tensor& t) { return has_gradient(t) && !t.impl()->view_base(); }
 
   // The value that results of one memory are views of.
   size_t base_value(const Tensor& t) {
@@ -205,11 +212,11 @@ class Writer {
     for (size_t i = 0; i < program_.inputs.size(); ++i)
       if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t) && is_plain_view(t))
         return view_of(t, {Result::Kind::Input, i}, autograd::requires_grad(input(i)));
-    if (shared_.count(memory(t))) {
-      const auto base = bases_.find(memory(t));
+    const auto base = bases_.find(memory(t));
+    const bool is_base = base != bases_.end() && base->second.is_same(t);
+    if (shared_.count(memory(t)) && (is_base || !is_root(t))) {
       const Result from{Result::Kind::Value, base_value(t)};
-      if (base != bases_.end() && base->second.is_same(t)) return from;
-      return view_of(t, from, values_[from.number].root.defined());
+      return is_base ? from : view_of(t, from, values_[from.number].root.defined());
     }
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     return {Result::Kind::Value, add_value(value, has_gradient(t) ? t : Tensor())};

@@ -620,3 +620,30 @@ def test_a_checkpointed_dropout_saves_its_mask_alone():
         if node.op != "placeholder"
     ]  # fmt: skip
     assert saved.dtype == t.bool
+
+
+WEIGHT = t.randn(5, 4)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: t.nn.functional.linear(x[None], WEIGHT, t.ones(5)),
+        lambda x: t.nn.functional.linear(x[0], WEIGHT),
+        lambda x: x.sin().view(-1),
+    ],
+)
+def test_a_result_beside_its_detached_self(f):
+    """Operators may make what they give as a view of a tensor that autograd never saw."""
+
+    def both(x):
+        y = f(x)
+        return y, y.detach()
+
+    x = t.randn(3, 4, requires_grad=True)
+    compiled = aot_function(both, nop)
+    result, detached = compiled(x)
+    assert result.requires_grad and not detached.requires_grad
+    assert result.data_ptr() == detached.data_ptr()
+    wanted = t.autograd.grad(f(x).sum(), x)
+    assert t.equal(t.autograd.grad(result.sum(), x)[0], wanted[0])
