@@ -44,7 +44,12 @@ Sym InliningEmitter::read_if(kernel::SymMask mask, const Definition& definition,
 }
 
 const Expr* InliningEmitter::indirect(Sym value, const Expr* extent, bool wraps) {
-  const Sym index = cast(value, kernel::Type::I64);
+  Sym index = cast(value, kernel::Type::I64);
+  // Of elements that nothing reads the index may be any number.
+  if (mask_ >= 0) {
+    const Sym zero = constant(Scalar(0), kernel::Type::I64);
+    index = Sym::from_id(graph().apply(kernel::Op::Where, mask_, index.id, zero.id));
+  }
   const Expr*& symbol = indirect_[{index.id, extent, wraps}];
   if (!symbol)
     symbol = graph().indirect(pool(), str("t", indirect_.size() - 1), index.id, extent, wraps);

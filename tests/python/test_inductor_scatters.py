@@ -179,3 +179,20 @@ def test_rounded_division_is_part_of_kernels():
     (report,) = compiled.report()
     assert (report["kernels"], report["called"]) == (1, [])
     assert t.equal(compiled(x, y), f(x, y))
+
+
+def test_indices_of_parts_that_are_not_read(monkeypatch):
+    """Behind its part of a joined tensor an index is no index."""
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+
+    def f(x):
+        back = t.arange(x.size(0)).flip(0)[:, None].expand(x.shape)
+        turned = x.gather(0, back)
+        return t.cat([turned, turned[:1]])
+
+    x = t.randn(3, 4)
+    compiled = compile(make_fx(f, tracing_mode="symbolic")(x), [x], native="never")
+    for rows in (3, 2, 5):
+        x = t.randn(rows, 4)
+        assert t.equal(compiled(x), f(x))
+    assert compiled.report()[0]["runs_by_eager"] == 0
