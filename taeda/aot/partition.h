@@ -38,11 +38,8 @@ struct Partition {
   IntrusivePtr<fx::Graph> forward, backward;
   size_t num_values = 0;
   std::vector<Saved> saved;
-  // The gradients as a function of inputs and tangents, for gradients of gradients: it takes the
-  // inputs that it needs, then the tangents.
-  IntrusivePtr<fx::Graph> gradients;
-  std::vector<size_t> primal_inputs;
-  std::vector<Saved> primals;  // where these inputs are
+  std::vector<size_t> primal_inputs;  // that the gradients are made of
+  std::vector<Saved> primals;         // where these inputs are
   // For people: one line per value that is saved or computed again, with its bytes and the reason.
   std::string report;
 };

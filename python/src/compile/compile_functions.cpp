@@ -236,13 +236,15 @@ PyObject* compile_open(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     options.stays_on_thread = true;
     // Operators of the backward may call functions that the module's graph holds.
     options.kept = keep_object(argv[4]);
-    const fx::Graph& graph = fx_graph_of(argv[0]);
-    const auto program = [&](std::vector<Value> values) {
-      return Value(std::make_shared<Value::List>(OpenGraph(graph, argv[4])(values)));
+    options.again = [graph = keep_object(argv[0]),
+                     module = keep_object(argv[4])](std::vector<Value> values) {
+      const GilHold gil;
+      return Value(
+          std::make_shared<Value::List>(OpenGraph(fx_graph_of(graph.get()), module.get())(values)));
     };
     const auto start = std::chrono::steady_clock::now();
     const auto function = aot::compile(
-        program, read_values(argv[1], "the inputs of a compiled graph are a list"), options);
+        options.again, read_values(argv[1], "the inputs of a compiled graph are a list"), options);
     const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
     return finish(made, function, whole.count());
   });
