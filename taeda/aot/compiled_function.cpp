@@ -465,7 +465,8 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& primal
     std::shared_ptr<CompiledFunction>& kept = twice_[needs];
     if (!kept) {
       std::vector<Value> like;
-      const std::vector<fx::Node*> placeholders = parts_->gradients->placeholders();
+      const IntrusivePtr<fx::Graph> gradients = gradients_of(traced_, num_inputs_);
+      const std::vector<fx::Node*> placeholders = gradients->placeholders();
       for (size_t i = 0; i < placeholders.size(); ++i) {
         like.push_back(placeholders[i]->val());
         if (!needs[i]) continue;
@@ -473,7 +474,7 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& primal
         autograd::set_requires_grad(t, true);
         like.back() = Value(t);
       }
-      kept = compile(*parts_->gradients, like, options_,
+      kept = compile(*gradients, like, options_,
                      [&](const std::string& name) { return attributes_.at(name); });
     }
     function = kept;

@@ -161,7 +161,6 @@ class Partitioner {
     made.primal_inputs = primal_inputs();
     write_forward(made);
     made.backward = write_backward();
-    made.gradients = write_gradients();
     made.report = report();
     return made;
   }
@@ -171,8 +170,17 @@ class Partitioner {
     Partition made;
     made.num_values = results_.size();
     made.primal_inputs = primal_inputs();
-    made.gradients = write_gradients();
     return made;
+  }
+
+  IntrusivePtr<fx::Graph> write_gradients() {
+    auto graph = make_intrusive<fx::Graph>();
+    std::unordered_map<const Node*, Arg> given;
+    for (size_t i = 0; i < placeholders_.size(); ++i)
+      if (i >= num_inputs_ || needed_back_.count(placeholders_[i]))
+        given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
+    copy_needed(order_, back_roots_, *graph, given);
+    return finished(std::move(graph), given);
   }
 
  private:
@@ -522,15 +530,6 @@ class Partitioner {
     return Arg(clone_in(graph, given.at(&input), input));
   }
 
-  IntrusivePtr<fx::Graph> write_gradients() {
-    auto graph = make_intrusive<fx::Graph>();
-    std::unordered_map<const Node*, Arg> given;
-    for (size_t i = 0; i < placeholders_.size(); ++i)
-      if (i >= num_inputs_ || needed_back_.count(placeholders_[i]))
-        given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
-    copy_needed(order_, back_roots_, *graph, given);
-    return finished(std::move(graph), given);
-  }
   // The graph with the gradients as its output.
   IntrusivePtr<fx::Graph> finished(IntrusivePtr<fx::Graph> graph,
                                    const std::unordered_map<const Node*, Arg>& given) {
@@ -642,6 +641,10 @@ Partition take_parts(const fx::Retraced& joint, size_t num_inputs, const fx::Gra
   for (const size_t i : made.primal_inputs) made.primals.push_back(add(Arg(inputs.at(i))));
   output.set_args({Arg::tuple(std::move(returned))});
   return made;
+}
+
+IntrusivePtr<fx::Graph> gradients_of(const fx::Retraced& joint, size_t num_inputs) {
+  return Partitioner(joint, num_inputs, {}).write_gradients();
 }
 
 Partition partition(const fx::Retraced& joint, size_t num_inputs, const PartitionOptions& options) {

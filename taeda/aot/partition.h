@@ -38,11 +38,9 @@ struct Partition {
   IntrusivePtr<fx::Graph> forward, backward;
   size_t num_values = 0;
   std::vector<Saved> saved;
-  // The gradients as a function of inputs and tangents, for gradients of gradients: it takes the
-  // inputs that it needs, then the tangents.
-  IntrusivePtr<fx::Graph> gradients;
+  // For gradients of gradients: the inputs that gradients_of() needs, and where they are.
   std::vector<size_t> primal_inputs;
-  std::vector<Saved> primals;  // where these inputs are
+  std::vector<Saved> primals;
   // For people: one line per value that is saved or computed again, with its bytes and the reason.
   std::string report;
 };
@@ -60,8 +58,12 @@ struct PartitionOptions {
 TAEDA_API Partition partition(const fx::Retraced& joint, size_t num_inputs,
                               const PartitionOptions& options = {});
 
-// The same for parts that somebody else cut: `forward` returns the values and then everything that
-// is saved, `backward` takes that and the tangents.
+// The gradients as a function of inputs and tangents: it takes the inputs that it needs, then the
+// tangents. Few programs ask for it.
+TAEDA_API IntrusivePtr<fx::Graph> gradients_of(const fx::Retraced& joint, size_t num_inputs);
+
+// The same as partition() for parts that somebody else cut: `forward` returns the values and then
+// everything that is saved, `backward` takes that and the tangents.
 TAEDA_API Partition take_parts(const fx::Retraced& joint, size_t num_inputs,
                                const fx::Graph& forward, IntrusivePtr<fx::Graph> backward);
 
