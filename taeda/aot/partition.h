@@ -57,8 +57,8 @@ struct PartitionOptions {
 TAEDA_API Partition partition(const fx::Retraced& joint, size_t num_inputs,
                               const PartitionOptions& options = {});
 
-// The same for parts that somebody else cut: `forward` returns the values and then everything that
-// is saved, `backward` takes that and the tangents.
+// The same as partition() for parts that somebody else cut: `forward` returns the values and then
+// everything that is saved, `backward` takes that and the tangents.
 TAEDA_API Partition take_parts(const fx::Retraced& joint, size_t num_inputs,
                                const fx::Graph& forward, IntrusivePtr<fx::Graph> backward);
 

@@ -20,6 +20,7 @@
 #include "taeda/inductor/freeze.h"
 #include "taeda/inductor/recognize_attention.h"
 #include "taeda/inductor/segments.h"
+#include "taeda/kernel/native/compile_queue.h"
 #include "taeda/kernel/native/disk_cache.h"
 
 namespace taeda::python {
@@ -60,8 +61,9 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
 }
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
-// `has_post_ops`, `lays_out_images`, `on_joint` and `on_graph`, which change the joint graph and
-// each graph that is lowered. Gradients of gradients are compiled later, so the plans are noted
+// `has_post_ops`, `lays_out_images`, `starts_native` for kernels that are looked for as soon as a
+// plan is made, `on_joint` and `on_graph`, which change the joint graph and each graph that is
+// lowered. Gradients of gradients are compiled later, so the plans are noted
 // only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
@@ -84,9 +86,12 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products"),
                                    .has_post_ops = is_set(given, "has_post_ops"),
                                    .lays_out_images = is_set(given, "lays_out_images")};
-  const auto compiler = [owner, on_graph,
-                         plan](const std::optional<inductor::FreezeOptions>& frozen) {
-    return [owner, on_graph, frozen, plan](const fx::Graph& whole, fx::AttributeReader read) {
+  const bool starts_native = is_set(given, "starts_native");
+  if (starts_native) kernel::CompileQueue::shared().run_soon(kernel::ask_for_version);
+  const auto compiler = [owner, on_graph, plan,
+                         starts_native](const std::optional<inductor::FreezeOptions>& frozen) {
+    return [owner, on_graph, frozen, plan, starts_native](const fx::Graph& whole,
+                                                          fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
       const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
       if (changed) on_graph(*changed);
@@ -94,6 +99,8 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
       inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen, plan)
                                        : inductor::compile_segments(graph, read, plan);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (starts_native)
+        for (const auto& one : made.plans) one->start_native();
       if (const auto all = owner.lock()) {
         all->plan_seconds += spent.count();
         for (const auto& plan : made.plans) {
