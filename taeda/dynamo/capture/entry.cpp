@@ -5,6 +5,7 @@
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/autocast.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
@@ -32,6 +33,7 @@ Modes Modes::now() {
           taeda::default_device(),
           autocast::region_depth(),
           dispatch::num_levels(),
+          autograd::current_dual_level(),
           autograd::saved_tensor_hooks_disabled(),
           dynamo::fails_at_breaks()};
 }
@@ -40,6 +42,8 @@ void Modes::restore() const {
   if (*this == now()) return;
   dynamo::fails_at_breaks() = fails_at_breaks;
   while (dispatch::num_levels() > num_levels) autograd::exit_level(dispatch::top_level().id);
+  while (autograd::current_dual_level() > dual_level)
+    autograd::exit_dual_level(autograd::current_dual_level());
   set_inference_mode(is_inference);
   autograd::set_grad_enabled(has_grad);
   for (const auto& [i, device] : {std::pair(0, DeviceType::CPU), std::pair(1, DeviceType::CUDA)}) {

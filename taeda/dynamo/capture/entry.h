@@ -100,8 +100,9 @@ struct Modes {
   bool determinism[3];  // required, a warning is enough, memory is filled
   DType default_dtype, cast_dtypes[2];
   Device default_device;
-  int cast_depth;     // regions of autocast
-  size_t num_levels;  // of function transforms
+  int cast_depth;      // regions of autocast
+  size_t num_levels;   // of function transforms
+  int64_t dual_level;  // of forward mode; -1: none
   std::string saved_hooks_refusal;
   bool fails_at_breaks;  // see fails_at_breaks()
   static Modes now();
