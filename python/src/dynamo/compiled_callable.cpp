@@ -259,7 +259,6 @@ bool has_tensor(PyObject* data) {
 }
 PyObject* holds_tensor(PyObject*, PyObject* data) { return wrap(has_tensor(data)); }
 
-PyObject* is_symbol(PyObject*, PyObject* number) { return wrap(is_symbolic(number)); }
 PyObject* is_unbacked(PyObject*, PyObject* number) {
   const fx::SymExprNode* node =
       is_symbolic(number) ? fx::SymExprNode::from(sym_node_of(number).get()) : nullptr;
@@ -328,8 +327,6 @@ PyMethodDef functions[] = {
     {"is_in_region", is_in_region, METH_NOARGS, "Whether a compiled program calls."},
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
-    {"is_symbol", is_symbol, METH_O,
-     "Whether it is a number that stands for those of several calls."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
     {"substitute", substitute, METH_VARARGS,
      "substitute(function, with): captures enter another function, or one that the module of this "
