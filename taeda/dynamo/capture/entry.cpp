@@ -1,6 +1,7 @@
 #include "taeda/dynamo/capture/entry.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "python/interop/tensor_object.h"
@@ -351,6 +352,8 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     std::vector<PyObject*> arguments;
     arguments.reserve(inputs.size());
     for (const int source : inputs) arguments.push_back(borrowed[source]);
+    std::optional<autograd::GradMode> with_grad;
+    if (runs_with_grad) with_grad.emplace(true);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs || !has_outputs(outputs.get())) {

@@ -131,6 +131,7 @@ struct Entry {
   std::vector<FrameRecipe> frames;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool is_foreign = false;        // a backend of the program made it: errors in it are the caller's
+  bool runs_with_grad = false;    // the compiled function does, though the region begins without
   bool checks_memory = false;     // inputs share memory as they did
   bool warns = false;             // tells warnings, which are no errors
   bool checks_modes = true;       // those of the beginning are guards

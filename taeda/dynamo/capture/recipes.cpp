@@ -671,6 +671,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   }
   entry->compiled = Owned(compiled.callable);
   entry->is_foreign = compiled.is_foreign;
+  entry->runs_with_grad = compiled.runs_with_grad;
   entry->inputs = std::move(compiled.inputs);
   guards_.sources = sources_.all();
   for (int i = 0; i < sources_.size(); ++i) guards_.texts.push_back(sources_.text(i));
