@@ -108,3 +108,21 @@ def test_truth_values_of_numbers_that_change_as_factors(backend):
     compiled = t.compile(program, backend=backend, **BACKENDS[backend])
     for v in (0.5, 1.5, 2.5, 0.25, 3.5):
         assert is_same(compiled(t.ones(2), v), program(t.ones(2), v))
+
+
+@both
+def test_statistics_of_a_norm_are_written_to(backend):
+    """A later call in which a tensor is the memory of the statistics sees them moved."""
+
+    def f(x, mean, var, y):
+        return t.nn.functional.batch_norm(x, mean, var, training=True), y * 2
+
+    compiled = t.compile(f, backend=backend, **BACKENDS[backend])
+    x = t.arange(12.0).reshape(4, 3)
+    for is_shared in (False, True, False, True):
+        seen = []
+        for call in (f, compiled):
+            mean, var = t.zeros(3), t.ones(3)
+            y = mean.view(3) if is_shared else t.zeros(3)
+            seen.append((*call(x, mean, var, y), mean, var))
+        assert is_same(*seen, True), seen
