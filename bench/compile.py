@@ -2,7 +2,7 @@
 """The cost of compiling: each case in two processes, the second with a warm cache.
 
     ./run python bench/compile.py [--cases two,mlp] [--phases infer,train] [--peers] [--batch 1]
-                                  [--where] [--freeze]
+                                  [--where] [--freeze] [--roofline]
 
 Milliseconds: trace (make_fx), stages of the compiler (cut: tracing again with gradients, and the
 partition), the first call, the time until all kernels are native and the calls in it, a call then,
@@ -11,7 +11,9 @@ deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear st
 long for twice the layers.
 With --peers the same by torch.compile, whose trace and stages are part of the first call.
 --where says how long the kernels of a call take, and each operator that is called; --freeze freezes
-the networks' parameters where there are no gradients.
+the networks' parameters where there are no gradients. --roofline adds the least time that the work
+of a call could take: its FLOPs at the rate of a product of 2048 x 2048 matrices, and the bytes of
+all else than products at the rate of a copy, both measured in the same process.
 """
 
 import argparse
@@ -122,17 +124,41 @@ def where(compiled, step, runs=5):
     return dict(sorted(spent.items(), key=lambda item: -item[1]))
 
 
-def measure_taeda(name, phase, batch, freeze=False):
+def roofline(T, f, inputs, phase, reports):
+    """Milliseconds of a call's FLOPs at the rate of a product and its bytes at that of a copy."""
+    from taeda.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        step_of(f, inputs, phase)()
+    side, count = 2048, 2**25
+    a, b, x, y = T.randn(side, side), T.randn(side, side), T.randn(count), T.empty(count)
+    with T.no_grad():
+        flops_per_ms = 2 * side**3 / best(lambda: T.mm(a, b), 1.0)
+        bytes_per_ms = 2 * x.nbytes / best(lambda: y.copy_(x), 1.0)
+    steps = [s for report in reports for s in report["steps"]]
+    moved = sum(s["bytes_read"] + s["bytes_written"] for s in steps if not is_product(s))
+    return counter.get_total_flops() / flops_per_ms + moved / bytes_per_ms
+
+
+def is_product(step):
+    """Whether a step's time is that of its FLOPs, which a FlopCounterMode counts."""
+    from taeda.utils.flop_counter import flop_registry
+
+    counted = {packet.__name__.split(".")[-1] for packet in flop_registry}
+    return step["kind"] != "kernel" and step["name"].split("::")[-1].split(".")[0] in counted
+
+
+def measure_taeda(name, phase, options):
     from taeda._inductor import compile, config
     from taeda.fx.experimental.proxy_tensor import make_fx
 
     import taeda as T
 
     T.manual_seed(0)
-    f, inputs, is_trained = case(T, name, batch)
+    f, inputs, is_trained = case(T, name, options.batch)
     if phase == "train":
         inputs = [x.requires_grad_(y) for x, y in zip(inputs, is_trained, strict=True)]
-    if freeze and phase == "infer":
+    if options.freeze and phase == "infer":
         T.set_grad_enabled(False)
         config.freezing = True
         inputs = [inputs[0], *(T.nn.Parameter(x, requires_grad=False) for x in inputs[1:])]
@@ -165,14 +191,16 @@ def measure_taeda(name, phase, batch, freeze=False):
     row["peak"] = peak_mib()
     row["where"] = where(compiled, step)
     row["eager"] = best(step_of(f, inputs, phase))
+    if options.roofline:
+        row["roofline"] = roofline(T, f, inputs, phase, reports)
     return row
 
 
-def measure_torch(name, phase, batch, freeze=False):
+def measure_torch(name, phase, options):
     import torch as T
 
     T.manual_seed(0)
-    f, inputs, is_trained = case(T, name, batch)
+    f, inputs, is_trained = case(T, name, options.batch)
     if phase == "train":
         inputs = [x.requires_grad_(y) for x, y in zip(inputs, is_trained, strict=True)]
     step = step_of(T.compile(f, dynamic=True), inputs, phase)
@@ -188,7 +216,7 @@ def measure_torch(name, phase, batch, freeze=False):
 def worker(options):
     measure = measure_taeda if options.worker == "taeda" else measure_torch
     try:
-        row = measure(options.cases, options.phases, options.batch, options.freeze)
+        row = measure(options.cases, options.phases, options)
     except NotImplementedError as error:
         row = {"refused": str(error)}
     print(json.dumps(row))
@@ -199,8 +227,7 @@ def run_worker(framework, name, phase, options, cache):
     command += ["--cases", name, "--phases", phase]
     if options.batch:
         command += ["--batch", str(options.batch)]
-    if options.freeze:
-        command.append("--freeze")
+    command += [f"--{name}" for name in ("freeze", "roofline") if getattr(options, name)]
     caches = {"TAEDA_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
     done = subprocess.run(
         command, env={**os.environ, **caches}, capture_output=True, text=True, timeout=1200
@@ -218,6 +245,8 @@ def shown(row, warm):
     texts += [f"{row['calls']:6d}", f"{warm.get('settled', 0):8.1f}"]
     texts += [f"{row['steady']:10.4f}", f"{row['eager']:10.4f}", f"{row['peak']:8.0f}"]
     counts = f"  {row['kernels']} kernels, {row['calls_out']} calls" if "kernels" in row else ""
+    if "roofline" in row:
+        counts += f", roofline {row['roofline']:.4f}"
     return "".join(texts) + counts
 
 
@@ -229,6 +258,7 @@ def main():
     parser.add_argument("--peers", action="store_true", help="PyTorch's compiler as well")
     parser.add_argument("--where", action="store_true", help="what the time of a call goes to")
     parser.add_argument("--freeze", action="store_true", help="frozen parameters in inference")
+    parser.add_argument("--roofline", action="store_true", help="the least time of such a call")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

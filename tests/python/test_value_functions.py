@@ -62,6 +62,13 @@ def test_methods_of_families_that_cpp_calls_as_functions():
     assert x.clone().copysign_(-1).sum().item() == -21
 
 
+def test_differences_of_a_tensor_without_data_take_no_time():
+    for order in (1, 2, 5, 2**53 + 1):
+        shape = t.empty(1, 2**62, dtype=t.bool, device="meta").diff(order).shape
+        assert shape == (1, 2**62 - order)
+    assert t.empty(5, device="meta").diff(7).shape == (0,)
+
+
 def test_places_in_a_flat_tensor_as_coordinates():
     places = t.unravel_index(t.tensor([0, 7, 23], dtype=t.int32), (2, 3, 4))
     assert [p.tolist() for p in places] == [[0, 0, 1], [0, 1, 2], [0, 3, 3]]

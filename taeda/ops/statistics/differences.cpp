@@ -54,6 +54,9 @@ Neighbours::Neighbours(const Tensor& self, int64_t n, int64_t dim) {
     return;
   }
   Tensor x = self;
+  // A tensor without data is as many elements shorter at once: it may be longer than one can count.
+  if (x.is_meta() && !count.is_symbolic() && n > 1)
+    x = x.narrow(dim, 0, count - SymInt(n - 1)), n = 1;
   for (int64_t i = 0;; ++i) {
     const SymInt size = x.sym_size(dim), length = size > SymInt(0) ? size - SymInt(1) : SymInt(0);
     after = x.narrow(dim, size - length, length);
