@@ -340,22 +340,28 @@ class Partitioner {
       for (const SymInt& stride : t.sym_strides())
         if (const fx::Expr* number = expr_of(stride); number && !number->is_symbol()) look(number);
     }
-    for (const fx::Expr* symbol : asked)
-      if (told.insert(symbol).second)
-        if (const Node* size = size_of(symbol)) saved_.push_back(size);
+    std::erase_if(asked, [&](const fx::Expr* symbol) { return !told.insert(symbol).second; });
+    if (!asked.empty()) save_sizes(asked);
   }
-  // A node of the forward that gives a size; null where no input has it.
-  const Node* size_of(const fx::Expr* symbol) {
+  // As nodes of the forward that give them. Those that no input has are left out.
+  void save_sizes(const std::vector<const fx::Expr*>& symbols) {
+    std::unordered_map<const fx::Expr*, const Node*> numbers;
     for (const Node* node : order_)
-      if (is_before(*node) && is_number(*node) && expr_of(node->val()) == symbol) return node;
+      if (is_before(*node) && is_number(*node)) numbers.emplace(expr_of(node->val()), node);
+    std::unordered_map<const fx::Expr*, std::pair<Node*, size_t>> dims;
     for (size_t i = 0; i < num_inputs_; ++i) {
       if (!is_tensor(*placeholders_[i])) continue;
       const Tensor t = placeholders_[i]->val().get<Tensor>();
       const SymIntList sizes = t.sym_sizes();
       for (size_t d = 0; d < sizes.size(); ++d)
-        if (expr_of(sizes[d]) == symbol) return &read_size(*placeholders_[i], d);
+        if (const fx::Expr* size = expr_of(sizes[d])) dims.try_emplace(size, placeholders_[i], d);
     }
-    return nullptr;
+    for (const fx::Expr* symbol : symbols) {
+      if (const auto number = numbers.find(symbol); number != numbers.end())
+        saved_.push_back(number->second);
+      else if (const auto dim = dims.find(symbol); dim != dims.end())
+        saved_.push_back(&read_size(*dim->second.first, dim->second.second));
+    }
   }
   const Node& read_size(Node& input, size_t dim) {
     const auto first = std::find_if(order_.begin(), order_.end(),

@@ -157,7 +157,7 @@ class TraceRun {
 };
 
 // A thread as it is when it starts, until the end of the scope.
-class FreshThread {
+class TAEDA_API FreshThread {
  public:
   FreshThread();
   ~FreshThread();

@@ -688,8 +688,12 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
 }
 
 bool GraphRecorder::writes_inputs() const {
-  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
-    return input.fake.defined() && input.fake.impl()->version() != input.version;
+  // Writes that autograd does not count, to statistics of a normalization, are among the noted.
+  std::unordered_set<const StorageImpl*> written;
+  for (const auto& [place, memory] : writes_) written.insert(memory.get());
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.fake.defined() && (input.fake.impl()->version() != input.version ||
+                                    written.contains(input.fake.storage().get()));
   });
 }
 
