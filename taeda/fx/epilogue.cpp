@@ -44,9 +44,10 @@ bool is_given(const Node& node) {
   return node.op() == OpCode::Placeholder || node.op() == OpCode::GetAttr;
 }
 
-bool has_same_look(const Tensor& a, const Tensor& b) {
+// `shift`: how much further the other begins in its memory.
+bool has_same_look(const Tensor& a, const SymInt& shift, const Tensor& b) {
   return a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides() &&
-         a.impl()->sym_storage_offset() == b.impl()->sym_storage_offset();
+         a.impl()->sym_storage_offset() + shift == b.impl()->sym_storage_offset();
 }
 
 class Writer {
@@ -100,14 +101,15 @@ class Writer {
     return values_.size() - 1;
   }
 
-  std::vector<Arg> look_of(const Tensor& t) {
+  // On the memory of an input.
+  std::vector<Arg> look_of(const Tensor& t, size_t i) {
     const auto list = [&](SymIntList numbers) {
       std::vector<Arg> items;
       for (const SymInt& n : numbers) items.push_back(program_.tracer.arg_of(Value(n)));
       return Arg::list(std::move(items));
     };
     return {list(t.sym_sizes()), list(t.sym_strides()),
-            program_.tracer.arg_of(Value(t.impl()->sym_storage_offset()))};
+            program_.tracer.arg_of(Value(t.impl()->sym_storage_offset() + program_.shifts[i]))};
   }
 
   void add_write(size_t i) {
@@ -115,7 +117,8 @@ class Writer {
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, memory(t) == program_.memories[i], "input ", i,
                      " gets the memory of another tensor in the program (set_, .data = ...)");
     Write write{i};
-    if (!has_same_look(t, program_.values[i].get<Tensor>())) write.look = look_of(t);
+    if (!has_same_look(t, program_.shifts[i], program_.values[i].get<Tensor>()))
+      write.look = look_of(t, i);
     const bool is_written = program_.functional.is_written(t);
     if (!write.look && !is_written) return;
     is_needed_ = true;
@@ -201,9 +204,12 @@ class Writer {
   static bool is_plain_view(const Tensor& t) {
     return !has_gradient(t) || t.impl()->view_origin() != ViewOrigin::CustomFunction;
   }
-  // A view that was made without recording requires gradients with its base, and has none.
+  // A view that was made without recording requires gradients with its base, and has none. One
+  // whose base was written to since gets its history when it is asked.
   static bool has_gradient(const Tensor& t) {
-    return autograd::requires_grad(t) && (autograd::has_node(t) || t.impl()->requires_grad_flag());
+    if (!autograd::requires_grad(t)) return false;
+    if (autograd::has_node(t) || t.impl()->requires_grad_flag()) return true;
+    return t.impl()->view_origin() == ViewOrigin::Default && autograd::grad_fn(t);
   }
 
   Result result_of(const Tensor& t) {
@@ -237,7 +243,7 @@ class Writer {
       TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
                        "a result looks at another one in a way that is not compiled");
       view.node = nullptr;
-      view.look = look_of(t);
+      view.look = look_of(t, base.number);
       note_numbers(view.look);
     }
     views_.push_back(std::move(view));

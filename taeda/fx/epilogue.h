@@ -26,6 +26,8 @@ struct TracedProgram {
   const std::vector<Value>& inputs;  // as the program sees them
   const std::vector<IntrusivePtr<autograd::Node>>& histories;  // of the inputs, at the start
   const std::vector<const Aliased*>& memories;                 // the same
+  // How much further the inputs begin in the program's memory than in that of the trace.
+  const std::vector<SymInt>& shifts;
   FunctionRef<Value(const Value& v)> value_of;
   FunctionRef<Tensor(const Tensor& value)> copy;  // as a node of the graph
 };

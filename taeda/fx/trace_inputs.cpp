@@ -46,8 +46,13 @@ void TraceRun::add_inputs() {
   for (size_t i = 0; i < given_.size(); ++i) add_input(i, given_[i]);
   if (told_)
     for (const SharedMemory& memory : told_->memories) add_shared(memory);
-  for (const Value& v : inputs_) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Value& v = inputs_[i];
     const bool is_tensor = v.is<Tensor>() && v.get<Tensor>().defined();
+    const auto offset = [](const Value& of) {
+      return of.get<Tensor>().impl()->sym_storage_offset();
+    };
+    shifts_.push_back(is_tensor ? offset(values_[i]) - offset(v) : SymInt(0));
     histories_.push_back(is_tensor ? autograd::grad_fn(v.get<Tensor>()) : nullptr);
     memories_.push_back(is_tensor && functional_ ? functional_->memory_of(v.get<Tensor>())
                                                  : nullptr);

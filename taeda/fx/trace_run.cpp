@@ -302,7 +302,8 @@ std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& resul
     return taeda::clone(t);
   };
   Epilogue epilogue = write_epilogue(
-      {*tracer_, *functional_, values_, inputs_, histories_, memories_, value, copy}, results);
+      {*tracer_, *functional_, values_, inputs_, histories_, memories_, shifts_, value, copy},
+      results);
   std::vector<Tensor> roots;
   for (Epilogue::Given& given : epilogue.values) {
     returned_.push_back(std::move(given.arg));

@@ -135,6 +135,7 @@ class TraceRun {
   std::vector<Value> inputs_;                            // as the program sees them
   std::vector<IntrusivePtr<autograd::Node>> histories_;  // of the inputs
   std::vector<const Aliased*> memories_;                 // the same
+  std::vector<SymInt> shifts_;                           // of the inputs, see TracedProgram
   std::vector<Source> sources_;
   std::vector<std::pair<std::string, Tensor>> attributes_;
   std::vector<Arg> returned_;
