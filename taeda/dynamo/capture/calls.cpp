@@ -128,7 +128,7 @@ bool Capture::enter(State& state, const Call& call) {
   const Arguments arguments{call.values.data(), static_cast<Py_ssize_t>(call.positional),
                             call.names};
   TaedaFrame* frame = frame_for_call(state.thread, function, arguments, state.frame, raised);
-  if (raised) throw Raised{};
+  if (raised) throw Raised{.is_exact = true};
   if (frame == nullptr) return false;
   import_defaults(frame);
   state.callee = frame;
