@@ -221,6 +221,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
+  if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
   const bool has_items = kind == CallKind::Mutates && !call.values.empty();

@@ -212,6 +212,7 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
   PyObject* call_root(const Call& call);
+  PyObject* call_arithmetic(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
@@ -334,6 +335,9 @@ class Capture final : public Capturing {
   Flow refuse(State& state, int argument);
   Flow match_class(State& state, int argument);
   void check_arithmetic(State& state, int operation);
+  bool is_known_power(PyObject* base, PyObject* exponent);
+  static PyObject* number_of(PyObject* number);
+  void check_divisor(PyObject* dividend, PyObject* divisor);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
   Flow format_value(State& state, int argument);
