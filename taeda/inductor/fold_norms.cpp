@@ -27,12 +27,23 @@ Tensor tensor_at(const Stack& stack, size_t i) {
   return stack.at(i).is<Tensor>() ? stack.at(i).get<Tensor>() : Tensor();
 }
 
-// A call, and its result in the state in which it came.
+// A call, and its tensors in the state in which they came and went.
 struct Convolution {
   Operator* op;
   Stack arguments;
   Tensor result;
-  uint32_t version;
+  uint32_t versions[4];  // input, filters, bias, result
+
+  Tensor tensor(size_t i) const { return i < 3 ? tensor_at(arguments, i) : result; }
+  void note_versions() {
+    for (size_t i = 0; i < 4; ++i) versions[i] = tensor(i).defined() ? tensor(i).version() : 0;
+  }
+  // Whether the same call would give the same result now.
+  bool is_unchanged() const {
+    for (size_t i = 0; i < 4; ++i)
+      if (tensor(i).defined() && tensor(i).version() != versions[i]) return false;
+    return true;
+  }
 };
 
 class NormFolder final : public dispatch::Mode {
@@ -44,10 +55,10 @@ class NormFolder final : public dispatch::Mode {
   bool offer_early(Operator& op, Stack& stack) override {
     if (autograd::grad_enabled()) return next_ && next_->offer_early(op, stack);
     if (is_convolution(op)) {
-      Convolution made{&op, stack, {}, 0};
+      Convolution made{&op, stack, {}, {}};
       dispatch::call_boxed(op, stack);
       made.result = stack.at(0).get<Tensor>();
-      made.version = made.result.version();
+      made.note_versions();
       const TensorImpl* const key = made.result.impl();
       known_[key] = std::move(made);
       return true;
@@ -65,10 +76,11 @@ class NormFolder final : public dispatch::Mode {
   // batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, ...)
   bool fold(Stack& stack) {
     const auto found = known_.find(tensor_at(stack, 0).impl());
-    if (found == known_.end() || found->second.result.version() != found->second.version)
-      return false;
+    if (found == known_.end() || !found->second.is_unchanged()) return false;
     const Tensor mean = tensor_at(stack, 3), variance = tensor_at(stack, 4);
     const Tensor filters = tensor_at(found->second.arguments, 1);
+    // Without a batch the norm's channels are the convolution's rows.
+    if (found->second.result.dim() != filters.dim()) return false;
     if (stack.at(5).get<bool>() || !mean.defined() || !variance.defined()) return false;
     const Tensor parts[] = {tensor_at(stack, 1), tensor_at(stack, 2), mean, variance};
     const DType dtype = filters.dtype();

@@ -2,6 +2,7 @@
 #include "taeda/inductor/post_ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "taeda/inductor/product_blocks.h"
@@ -24,6 +25,8 @@ constexpr size_t kMostPostOps = 8;
 bool has_library_type(DType dtype) {
   return dtype == DType::Float || dtype == DType::BFloat16 || dtype == DType::Half;
 }
+
+bool is_normal(double number) { return std::isnormal(static_cast<float>(number)); }
 
 double rounded(double number, DType dtype) {
   const auto single = static_cast<float>(number);
@@ -130,8 +133,6 @@ class ChainReader {
     if (std::count(node.args, node.args + 3, at) != 1) return false;
     const NodeId other = a == at ? b : a;
     switch (node.op) {
-      // The library rounds when it writes.
-      case Op::Round: return true;
       case Op::Neg: return add_linear(-1, 0);
       case Op::Add: return add(Kind::Add, other);
       case Op::Mul: return add(Kind::Mul, other);
@@ -142,10 +143,12 @@ class ChainReader {
     }
   }
 
-  // Numbers that follow each other are one operation.
+  // A factor, a sum behind it and signs are one operation; two factors are not, since the first may
+  // overflow.
   bool add_linear(double alpha, double beta) {
-    if (chain_.empty() || chain_.back().op.kind != Kind::Linear)
-      chain_.push_back({PostOp{Kind::Linear}});
+    const bool is_joined = !chain_.empty() && chain_.back().op.kind == Kind::Linear &&
+                           std::abs(alpha) == 1 && (beta == 0 || chain_.back().op.beta == 0);
+    if (!is_joined) chain_.push_back({PostOp{Kind::Linear}});
     PostOp& op = chain_.back().op;
     op.beta = static_cast<float>(alpha * op.beta + beta);
     op.alpha = static_cast<float>(alpha * op.alpha);
@@ -181,7 +184,7 @@ class ChainReader {
         case Kind::Add: return add_linear(1, *known);
         case Kind::Sub: return add_linear(1, -*known);
         case Kind::Mul: return add_linear(*known, 0);
-        default: return add_linear(1 / *known, 0);
+        default: return is_normal(1 / *known) && add_linear(1 / *known, 0);
       }
     }
     const kernel::Node* from = element(with);

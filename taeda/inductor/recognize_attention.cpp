@@ -159,12 +159,12 @@ class AttentionFinder final : public dispatch::Mode {
     if (found->second == Part::Einsum) return take_einsum(op, stack);
     const Scores* scores = find(stack.at(0));
     // A mask may stand first.
-    if (!scores && found->second == Part::Add && &op == &ops::add_Tensor) {
-      scores = find(stack.at(1));
-      if (scores) std::swap(stack[0], stack[1]);
-    }
+    const bool is_second = !scores && &op == &ops::add_Tensor && number_in(stack.at(2)) == 1.0;
+    if (is_second) scores = find(stack.at(1));
     if (!scores || scores->is_softmax) return false;
+    if (is_second) std::swap(stack[0], stack[1]);
     std::optional<Scores> next = followed(*scores, found->second, op, stack);
+    if (!next && is_second) std::swap(stack[0], stack[1]);
     if (!next) return false;
     dispatch::call_boxed(op, stack);
     note(std::move(*next), stack.at(0).get<Tensor>());

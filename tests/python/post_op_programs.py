@@ -20,6 +20,7 @@ PRODUCTS = {
     "residual": (lambda x, w, r, b: r + t.addmm(b, x, w) * 0.5, ["linear", "add"]),
     "subtracted": (lambda x, w, r, b: r - x @ w, ["linear", "add"]),
     "tanh": (lambda x, w, r, b: t.tanh((x @ w) / 3 - b), ["linear", "sub", "tanh"]),
+    "factors": (lambda x, w, r, b: -(x @ w * 1e38 + 2) * 1e-38, ["linear", "linear"]),
     "sigmoid": (lambda x, w, r, b: t.sigmoid(x @ w - 1) / b, ["linear", "sigmoid", "div"]),
 }
 
@@ -50,6 +51,8 @@ OTHERS = {
     "two results": lambda x, w, r, b: (lambda p: (p, t.tanh(p)))(x @ w),
     "twice": lambda x, w, r, b: (lambda p: p * t.cos(p))(x @ w),
     "another dtype": lambda x, w, r, b: (x @ w).double() + 1,
+    "rounded": lambda x, w, r, b: t.relu((x @ w).half().float()),
+    "divided by next to nothing": lambda x, w, r, b: (x @ w) / 1e-40,
 }
 
 

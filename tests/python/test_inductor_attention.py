@@ -127,6 +127,19 @@ def test_what_only_looks_like_it(name):
     assert t.equal(compiled(*inputs), want)
 
 
+@pytest.mark.parametrize("alpha", [1, 0.5, -2])
+def test_products_that_are_added_to_something(alpha):
+    q, k, v = tensors()
+    scores = t.randn(BATCH, HEADS, LENGTH, LENGTH)
+
+    def f(scores, q, k):
+        return t.add(scores, q @ k.mT, alpha=alpha), t.sub(scores, q @ k.mT, alpha=alpha)
+
+    compiled = captured(f, [scores, q, k])
+    for got, want in zip(compiled(scores, q, k), f(scores, q, k), strict=True):
+        assert t.equal(got, want)
+
+
 def test_scores_that_are_written_to_are_others():
     def f(q, k, v):
         scores = q @ k.mT

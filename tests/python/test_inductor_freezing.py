@@ -239,6 +239,31 @@ def test_other_norms_stay(change):
         assert t.equal(compiled(IMAGES), f(IMAGES))
 
 
+@pytest.mark.parametrize("written", ["input", "filters", "bias"])
+def test_a_convolution_is_not_called_again_on_other_operands(written):
+    def f(x, filters, bias, mean, variance):
+        x, filters, bias = x.clone(), filters.clone(), bias.clone()
+        y = F.conv2d(x, filters, bias)
+        {"input": x, "filters": filters, "bias": bias}[written].relu_().mul_(3)
+        return F.batch_norm(y, mean, variance), x + 1, filters + 1, bias + 1
+
+    inputs = [IMAGES, t.randn(5, 3, 1, 1), t.randn(5), t.randn(5), t.rand(5) + 0.5]
+    compiled = captured(f, inputs, "real")
+    with t.no_grad():
+        for got, want in zip(compiled(*inputs), f(*inputs), strict=True):
+            assert t.allclose(got, want, atol=1e-5)
+
+
+def test_a_norm_behind_a_convolution_without_a_batch():
+    def f(x, filters, mean, variance):
+        return F.batch_norm(F.conv2d(x, filters), mean, variance)
+
+    inputs = [t.randn(3, 5, 8), t.randn(5, 3, 1, 1), t.randn(5), t.rand(5) + 0.5]
+    compiled = captured(f, inputs, "real")
+    with t.no_grad():
+        assert t.allclose(compiled(*inputs), f(*inputs), atol=1e-5)
+
+
 def test_patterns_that_round_differently_can_be_left_out():
     model = Block(True, True).eval()
     with config.patch(pattern_matcher=False, layout_optimization=False):
