@@ -6,6 +6,7 @@
 #include "taeda/fx/mode_calls.h"
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/shape_env.h"
+#include "taeda/symbolic/float_division.h"
 
 namespace taeda::fx {
 namespace {
@@ -50,9 +51,11 @@ double checked_divisor(double b) {
   return b;
 }
 SymInt floordiv_int(const SymInt& a, const SymInt& b) { return a / b; }
-double floordiv_float(double a, double b) { return std::floor(a / checked_divisor(b)); }
+double floordiv_float(double a, double b) {
+  return symbolic::float_floor_divide(a, checked_divisor(b));
+}
 SymInt mod_int(const SymInt& a, const SymInt& b) { return a % b; }
-double mod_float(double a, double b) { return a - std::floor(a / checked_divisor(b)) * b; }
+double mod_float(double a, double b) { return symbolic::float_modulo(a, checked_divisor(b)); }
 SymInt max_int(const SymInt& a, const SymInt& b) { return sym_max(a, b); }
 double max_float(double a, double b) { return a > b ? a : b; }
 SymInt min_int(const SymInt& a, const SymInt& b) { return sym_min(a, b); }

@@ -11,8 +11,14 @@ namespace {
 SymKind result_kind(ExprOp op, Span<const Expr*> args) {
   if (op >= ExprOp::Eq && op <= ExprOp::Not) return SymKind::Bool;
   if (op >= ExprOp::FloatAdd && op <= ExprOp::Sqrt) return SymKind::Float;
-  if (op == ExprOp::Min || op == ExprOp::Max || op == ExprOp::Where) return args.back()->kind;
-  return SymKind::Int;
+  switch (op) {
+    case ExprOp::FloorDiv:
+    case ExprOp::Mod:
+    case ExprOp::Min:
+    case ExprOp::Max:
+    case ExprOp::Where: return args.back()->kind;
+    default: return SymKind::Int;
+  }
 }
 
 const Expr* plain(ExprPool& pool, ExprOp op, Span<const Expr*> args) {
@@ -20,6 +26,7 @@ const Expr* plain(ExprPool& pool, ExprOp op, Span<const Expr*> args) {
 }
 
 const Expr* floor_div(ExprPool& pool, const Expr* a, const Expr* b) {
+  if (a->kind == SymKind::Float) return plain(pool, ExprOp::FloorDiv, {a, b});
   if (b->is_constant(1) || a->is_constant(0)) return a;
   if (b->is_constant(-1)) return pool.negate(a);
   Polynomial x = polynomial_of(a), y = polynomial_of(b);
@@ -39,6 +46,7 @@ const Expr* floor_div(ExprPool& pool, const Expr* a, const Expr* b) {
 }
 
 const Expr* modulo(ExprPool& pool, const Expr* a, const Expr* b) {
+  if (a->kind == SymKind::Float) return plain(pool, ExprOp::Mod, {a, b});
   Polynomial x = polynomial_of(a), y = polynomial_of(b);
   if (b->is_constant(1) || b->is_constant(-1) || exact_quotient(x, y)) return pool.integer(0);
   if (const Term common = common_factor(x, y); common.coefficient > 1 && common.factors.empty()) {
@@ -177,7 +185,8 @@ ExprOp mirrored_relation(ExprOp op) {
 
 const Expr* simplified(ExprPool& pool, ExprOp op, Span<const Expr*> args) {
   if (op == ExprOp::FloorDiv || op == ExprOp::Mod)
-    TAEDA_CHECK_KIND(ErrorKind::ZeroDivision, !args[1]->is_constant(0),
+    TAEDA_CHECK_KIND(ErrorKind::ZeroDivision,
+                     args[1]->kind == SymKind::Float || !args[1]->is_constant(0),
                      "integer division or modulo by zero");
   if (std::all_of(args.begin(), args.end(), [](const Expr* a) { return a->is_constant(); })) {
     SmallVector<ExprValue, 4> values;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "taeda/symbolic/expr.h"
+#include "taeda/symbolic/float_division.h"
 
 namespace taeda::symbolic {
 namespace {
@@ -30,9 +31,9 @@ int64_t quotient(int64_t a, int64_t b) {
   TAEDA_CHECK_KIND(ErrorKind::ZeroDivision, b != 0, "integer division or modulo by zero");
   return b == -1 ? multiply(a, b) : floor_divide(a, b);
 }
-double divide(double a, double b) {
+double divisor(double b) {
   TAEDA_CHECK_KIND(ErrorKind::ZeroDivision, b != 0, "division by zero");
-  return a / b;
+  return b;
 }
 int64_t to_integer(double v) {
   TAEDA_CHECK_KIND(ErrorKind::Overflow, v >= -9223372036854775808.0 && v < 9223372036854775808.0,
@@ -82,8 +83,12 @@ ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
     case ExprOp::Mul: return fold(v, multiply);
     case ExprOp::Pow:
     case ExprOp::IntPow: return fold(v, power);
-    case ExprOp::FloorDiv: return fold(v, quotient);
-    case ExprOp::Mod: return fold(v, [](int64_t a, int64_t b) { return a - quotient(a, b) * b; });
+    case ExprOp::FloorDiv:
+      if (is_float) return ExprValue::of(float_floor_divide(x, divisor(y)));
+      return fold(v, quotient);
+    case ExprOp::Mod:
+      if (is_float) return ExprValue::of(float_modulo(x, divisor(y)));
+      return fold(v, [](int64_t a, int64_t b) { return a - quotient(a, b) * b; });
     case ExprOp::Min:
       if (is_float) return ExprValue::of(std::min(x, y));
       return fold(v, [](int64_t a, int64_t b) { return std::min(a, b); });
@@ -97,7 +102,7 @@ ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
     case ExprOp::FloatSub: return ExprValue::of(x - y);
     case ExprOp::FloatMul: return ExprValue::of(x * y);
     case ExprOp::FloatDiv:
-    case ExprOp::IntTrueDiv: return ExprValue::of(divide(x, y));
+    case ExprOp::IntTrueDiv: return ExprValue::of(x / divisor(y));
     case ExprOp::FloatPow: return ExprValue::of(std::pow(x, y));
     case ExprOp::ToFloat: return ExprValue::of(x);
     case ExprOp::RoundDecimal: return ExprValue::of(round_decimal(x, v[1].integer));

@@ -28,8 +28,8 @@ struct Function {
 };
 
 constexpr Function kFunctions[] = {
-    {"Mod", ExprOp::Mod, 2, Takes::Integers},
-    {"FloorDiv", ExprOp::FloorDiv, 2, Takes::Integers},
+    {"Mod", ExprOp::Mod, 2, Takes::Numbers},
+    {"FloorDiv", ExprOp::FloorDiv, 2, Takes::Numbers},
     {"Min", ExprOp::Min, 2, Takes::Numbers, true},
     {"min", ExprOp::Min, 2, Takes::Numbers, true},
     {"Max", ExprOp::Max, 2, Takes::Numbers, true},
@@ -241,11 +241,11 @@ class Reader {
     const Expr* e = unary();
     while (true) {
       if (take("//"))
-        e = make(ExprOp::FloorDiv, integer(e), integer(unary()));
+        e = of_numbers(ExprOp::FloorDiv, ExprOp::FloorDiv, e, unary());
       else if (take("/"))
         e = of_numbers(ExprOp::IntTrueDiv, ExprOp::FloatDiv, e, unary());
       else if (take("%"))
-        e = make(ExprOp::Mod, integer(e), integer(unary()));
+        e = of_numbers(ExprOp::Mod, ExprOp::Mod, e, unary());
       else if (take("*"))
         e = of_numbers(ExprOp::Mul, ExprOp::FloatMul, e, unary());
       else

@@ -203,3 +203,42 @@ def test_exports_capture_under_every_stance():
                 dynamo.export(lambda x: x + 1 if x.sum() > 0 else x)(X)
         kinds.append([node.target for node in exported.graph.nodes if node.op == "call_function"])
     assert kinds[0] == kinds[1] == kinds[2] and len(kinds[0]) >= 2
+
+
+def test_strict_exports_have_hooks_of_the_module_once():
+    model = t.nn.Linear(3, 3)
+    model.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    model.register_forward_hook(lambda module, args, result: result * 10)
+    exported = export(model, (X,), strict=True).module()
+    assert t.allclose(exported(X), model(X))
+    assert len(model._forward_hooks) == len(model._forward_pre_hooks) == 1
+
+
+class Cast(t.nn.Module):
+    def forward(self, x):
+        with t.no_grad():
+            y = x * 2
+        with t.autocast("cpu", dtype=t.bfloat16):
+            z = y @ y.T
+            with t.autocast("cpu", enabled=False):
+                w = x @ x.T
+        return z, w, x @ x.T
+
+
+def test_strict_exports_keep_scopes_of_autocast():
+    exported = export(Cast(), (X,), strict=True).module()
+    for result, plain in zip(exported(X), Cast()(X), strict=True):
+        assert result.dtype == plain.dtype
+        assert t.equal(result, plain)
+
+
+def test_scopes_of_an_exported_graph_put_back_what_they_found():
+    graph = dynamo.export(Cast())(X).graph_module
+    names = [node.target.__name__ for node in graph.graph.nodes if "autocast" in node.name]
+    assert names == ["_enter_autocast", "_enter_autocast", "_exit_autocast", "_exit_autocast"]
+    with t.autocast("cpu", dtype=t.float16):
+        results = graph(X)
+        assert t.is_autocast_enabled("cpu")
+        assert t.get_autocast_dtype("cpu") is t.float16
+    assert [r.dtype for r in results] == [t.bfloat16, t.float32, t.float16]
+    assert not t.is_autocast_enabled("cpu")

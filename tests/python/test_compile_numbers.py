@@ -1,6 +1,7 @@
 """Numbers that change between calls, in factories, fills and arguments: one graph, on all backends."""
 
 import importlib
+import operator
 
 import pytest
 from under_test import NAME, t
@@ -188,3 +189,66 @@ def test_floats_that_change_are_rounded_as_python_does(backend):
         assert rounded == [round(f, 2), round(f, 0)]
         assert scaled[0].item() == round(f, 1)
     assert counters["stats"]["unique_graphs"] == 2
+
+
+QUOTIENTS = {
+    "floor": lambda f, n: (f // 0.3, f // -1.5, n // 0.1),
+    "rest": lambda f, n: (f % 0.3, f % -1.5, n % 0.1),
+    "both": lambda f, n: (divmod(f, 0.7), divmod(n, -0.3)),
+    "functions": lambda f, n: (operator.floordiv(f, 0.3), operator.mod(n, 0.1)),
+}
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_floored_quotients_of_floats_are_pythons(name, backend):
+    def program(x, f):
+        return x.double() * 3, *QUOTIENTS[name](f, x.shape[0])
+
+    counters.clear()
+    compiled = t.compile(program, backend=backend, fullgraph=True, **OPTIONS[backend])
+    for size, f in ((3, 7.7), (4, 3.0), (5, -6.0), (6, 1e17), (7, 0.3), (9, -2.5)):
+        assert repr(compiled(t.ones(size), f)[1:]) == repr(program(t.ones(size), f)[1:])
+    assert counters["stats"]["unique_graphs"] == 2, dict(counters["recompile"])
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+def test_tensors_take_floored_quotients_of_floats(backend):
+    def program(x, f):
+        return x.double() * (f % 0.3) + x.shape[0] // 0.1
+
+    compiled = t.compile(program, backend=backend, **OPTIONS[backend])
+    for size, f in ((3, 7.7), (4, 3.0), (5, -6.0), (6, 1e17)):
+        t.testing.assert_close(compiled(t.ones(size), f), program(t.ones(size), f))
+
+
+# Of an int: an error, or another class, at some of them.
+EXCEPTIONS = {
+    "divmod": lambda n: divmod(0, n),
+    "divmod of itself": lambda n: divmod(n, n)[0],
+    "floordiv": lambda n: operator.floordiv(0, n),
+    "mod": lambda n: operator.mod(0, n),
+    "truediv": lambda n: operator.truediv(0, n),
+    "root": lambda n: n**0.5,
+    "inverse": lambda n: n**-1,
+    "pow": lambda n: pow(n, -1),
+    "root by operator": lambda n: operator.pow(n, 0.5),
+    "large": lambda n: n**200.0,
+    "power of a float": lambda n: 2.5**n,
+}
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_integers_without_a_quotient_or_power(name, backend):
+    def program(x, n):
+        try:
+            return x + 1, EXCEPTIONS[name](n)
+        except (OverflowError, ZeroDivisionError) as error:
+            return x + 1, repr(error)
+
+    compiled = t.compile(program, backend=backend, **OPTIONS[backend])
+    for n in (5, 2, 3, 0, -1, -3, 40):
+        got, expected = compiled(t.ones(1), n)[1], program(t.ones(1), n)[1]
+        assert type(got) is type(expected)
+        assert got == pytest.approx(expected) if isinstance(got, complex) else got == expected

@@ -258,8 +258,8 @@ class Generator {
                      : pool_.constant(ExprValue::of(kNumbers[pick(std::size(kNumbers))]));
     }
     constexpr ExprOp kOps[] = {ExprOp::FloatAdd, ExprOp::FloatSub, ExprOp::FloatMul,
-                               ExprOp::FloatDiv, ExprOp::FloatPow, ExprOp::Min,
-                               ExprOp::Max};
+                               ExprOp::FloatDiv, ExprOp::FloatPow, ExprOp::FloorDiv,
+                               ExprOp::Mod,      ExprOp::Min,      ExprOp::Max};
     switch (pick(5)) {
       case 0: return pool_.to_float(integer(depth - 1));
       case 1: return pool_.make(ExprOp::Sqrt, {number(depth - 1)});

@@ -221,6 +221,7 @@ class ActiveCapture final : public dynamo::Capturing {
           places.emplace_back(state->code->object, line_of(*state));
       }
       owner_.fail_whole(reason, places);
+      region_.attempt().break_at = 0;
       return false;
     }
     const bool is_made = capture_.close(frames);
@@ -254,8 +255,15 @@ class ActiveCapture final : public dynamo::Capturing {
   int line() const { return code_ ? PyCode_Addr2Line(code_, 2 * unit_) : 0; }
 
   bool begins_again() {
-    if (capture_.begins_again()) region_.attempt().is_tried_again = true;
-    return capture_.begins_again();
+    CompiledRegions::Region::Attempt& attempt = region_.attempt();
+    // The program went on behind an error that may not be its own: that is a break.
+    const int64_t doubt = capture_.doubts_at();
+    if (doubt > 0) {
+      attempt.break_at = doubt;
+      attempt.break_reason = dynamo::Capture::kDoubt;
+    }
+    if (doubt > 0 || capture_.begins_again()) return attempt.is_tried_again = true;
+    return false;
   }
 
   // Whether the region is captured again, up to where it can be compiled.

@@ -302,7 +302,11 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     const autograd::WithoutSavedTensorHooks unseen;
     result = Ref(PyObject_Call(function, args, kwargs));
   }
-  if (!result) return nullptr;
+  if (!result) {
+    error_ = Ref(taeda_take_raised());
+    taeda_set_raised(Py_NewRef(error_.get()));
+    return nullptr;
+  }
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
   for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;

@@ -72,6 +72,7 @@ class GraphRecorder final : public dynamo::Recorder {
                           bool& draws) override;
   bool check_signals() override;
   bool is_data_dependent(PyObject* exception) const override;
+  bool is_error_of_call(PyObject* exception) const override { return exception == error_.get(); }
   const std::string& break_reason() const override { return break_reason_; }
   dynamo::CallKind kind_of(PyObject* function) const override;
   bool has_named_logs() const override;
@@ -173,6 +174,7 @@ class GraphRecorder final : public dynamo::Recorder {
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;
+  Ref error_;  // of the last call that raised
   const bool starts_with_grad_ = autograd::grad_enabled();
   const bool starts_in_inference_ = is_inference_mode();
   bool switches_grad_on_ = false;  // where there were none

@@ -42,8 +42,12 @@ PyObject* ask_operator(const char* name, PyObject* self, PyObject* other, bool i
     if (overrides(o) || (is_in_python && is_tensor(o))) overloaded.add(o);
   const Ref args(PyTuple_Pack(2, self, other)), kwargs(is_in_python ? PyDict_New() : nullptr);
   if (!args) return nullptr;
-  // NotImplemented goes to the interpreter, which tries the other operand's operator.
-  return ask_overrides(tensor_callee(name), overloaded, args.get(), kwargs.get());
+  // NotImplemented goes to the interpreter, which tries the other operand's operator. So does a
+  // TypeError: operands that the method refuses.
+  PyObject* answer = ask_overrides(tensor_callee(name), overloaded, args.get(), kwargs.get());
+  if (answer || !PyErr_ExceptionMatches(PyExc_TypeError)) return answer;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
 }
 PyObject* ask_operator(const OperatorName& name, PyObject* a, PyObject* b) {
   if (is_tensor(a)) return ask_operator(name.direct, a, b, name.is_direct_in_python);

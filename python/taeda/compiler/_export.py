@@ -195,6 +195,18 @@ def _without_logs(*functions):
     return config.patch(ignore_logging_functions={*named, *_log_calls.METHODS, *functions})
 
 
+# Those of calls, and what says how they are called.
+_HOOKS = {
+    "_backward_hooks",
+    "_backward_pre_hooks",
+    "_forward_hooks",
+    "_forward_hooks_always_called",
+    "_forward_hooks_with_kwargs",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+}
+
+
 class _Stepping(taeda.fx.Interpreter):
     """Runs a captured graph; exports find the lines of the program at the node that runs."""
 
@@ -237,7 +249,12 @@ def strict_module(mod, args, kwargs):
 
 
 def _copy_of(mod):
-    """Another module with the same state, whose attributes are its own."""
+    """Another module with the same state, whose attributes are its own.
+
+    Hooks of the module are in its captured graph already.
+    """
     made = mod.__class__.__new__(mod.__class__)
     made.__dict__.update(mod.__dict__)
+    for name in mod.__dict__.keys() & _HOOKS:
+        made.__dict__[name] = type(mod.__dict__[name])()
     return made

@@ -3,6 +3,7 @@
 import dataclasses
 
 import taeda
+from taeda.compiler._autocast_scopes import write_autocast_scopes
 from taeda.compiler._compile import CompileContext, compile_callable
 from taeda.compiler._stance import as_captured
 from taeda.fx.graph_module import GraphModule
@@ -146,4 +147,6 @@ def capture_whole(function, args, kwargs, dynamic=None, module=None):
     inputs = [input_of(value) for value in taken]
     kept.given = given
     results = [place_of(leaf) for leaf in leaves]
+    if kept.gm is not None:
+        write_autocast_scopes(kept.gm)
     return WholeGraph(kept.gm, inputs, results, writes, in_spec, out_spec, guards)

@@ -1,4 +1,6 @@
-// Arithmetic of numbers that change: where its result may be no number of the same kind, guards.
+// Arithmetic of numbers that change, by instructions and functions: where its result may be no
+// number of the same kind, guards.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -7,8 +9,8 @@
 
 namespace taeda::dynamo {
 
-// Whether a power of which an operand is a symbolic float is a float: not complex, not too large
-// and no power of zero. The answers are guards.
+// Whether a power that gives no integer is a float: not complex, not too large and no power of
+// zero. The answers are guards.
 static bool is_float_power(PyObject* base, PyObject* exponent) {
   static PyObject* const zero = PyFloat_FromDouble(0);
   static PyObject* const most = PyFloat_FromDouble(std::numeric_limits<double>::max());
@@ -24,8 +26,48 @@ static bool is_float_power(PyObject* base, PyObject* exponent) {
       PyLong_Check(exponent) || python::is_symint(exponent) || value == std::floor(value);
   if (!holds(base, is_whole ? Py_NE : Py_GT, zero)) return false;
   const Owned power(need(PyNumber_Power(base, exponent, Py_None)));
+  // Powers of integers of 64 bits that are small enough are floats.
+  constexpr double kSmall = 16;
+  const bool is_of_int = PyLong_Check(base) || python::is_symint(base);
+  if (is_of_int && PyFloat_CheckExact(exponent) && std::abs(value) <= kSmall) return true;
   return python::is_symfloat(power.get()) && holds(power.get(), Py_LE, most) &&
          holds(power.get(), Py_GE, least);
+}
+
+// Whether a power is none of two integers that gives one.
+static bool gives_float(PyObject* base, PyObject* exponent) {
+  for (PyObject* operand : {base, exponent})
+    if (python::is_symfloat(operand) || PyFloat_CheckExact(operand)) return true;
+  static PyObject* const zero = PyLong_FromLong(0);
+  const bool are_ints = (PyLong_CheckExact(base) || python::is_symint(base)) &&
+                        (PyLong_CheckExact(exponent) || python::is_symint(exponent));
+  if (!are_ints) return false;
+  const int is_negative = PyObject_RichCompareBool(exponent, zero, Py_LT);
+  need(is_negative);
+  return is_negative == 1;
+}
+
+// The number that a symbol stands for, which is guarded; others are themselves. A new reference.
+PyObject* Capture::number_of(PyObject* number) {
+  if (python::is_symfloat(number)) return need(PyNumber_Float(number));
+  return python::is_symint(number) ? need(PyNumber_Index(number)) : Py_NewRef(number);
+}
+
+// A divisor that is a symbol: whether it is zero is a guard.
+void Capture::check_divisor(PyObject* dividend, PyObject* divisor) {
+  if (python::is_symbolic(divisor) && !recorder_.is_tensor_value(dividend))
+    need(PyObject_IsTrue(divisor));
+}
+
+// Integers that only data tells have no guards.
+bool Capture::is_known_power(PyObject* base, PyObject* exponent) {
+  bool is_float = false, is_int = false;
+  for (PyObject* operand : {base, exponent}) {
+    is_float |= python::is_symfloat(operand);
+    is_int |= python::is_symint(operand) && !recorder_.is_unbacked(operand);
+  }
+  if (!is_float && !is_int) return true;
+  return !gives_float(base, exponent) || is_float_power(base, exponent);
 }
 
 // Powers of floats may be complex or too large, and divisors zero: that is guarded.
@@ -36,17 +78,39 @@ void Capture::check_arithmetic(State& state, int operation) {
   PyObject*& right = state.peek(1);
   PyObject*& left = state.peek(2);
   const bool is_of_tensor = recorder_.is_tensor_value(left) || recorder_.is_tensor_value(right);
-  const bool is_power = plain == kPower && !is_of_tensor;
-  if (is_power && (python::is_symfloat(left) || python::is_symfloat(right)) &&
-      !is_float_power(left, right)) {
-    for (PyObject** operand : {&left, &right}) {
-      if (python::is_symfloat(*operand)) Py_SETREF(*operand, need(PyNumber_Float(*operand)));
-      if (python::is_symint(*operand)) Py_SETREF(*operand, need(PyNumber_Index(*operand)));
-    }
-  }
+  if (plain == kPower && !is_of_tensor && !is_known_power(left, right))
+    for (PyObject** operand : {&left, &right}) Py_SETREF(*operand, number_of(*operand));
   const bool divides = plain == kTrueDivide || plain == kFloorDivide || plain == kRemainder;
-  if (divides && python::is_symbolic(right) && !recorder_.is_tensor_value(left))
-    need(PyObject_IsTrue(right));
+  if (divides) check_divisor(left, right);
+}
+
+namespace {
+
+// Functions that divide their first argument by their second.
+bool is_division(PyObject* callable) {
+  static PyObject* const known[] = {imported("builtins", "divmod"), imported("operator", "truediv"),
+                                    imported("operator", "floordiv"), imported("operator", "mod")};
+  return std::find(std::begin(known), std::end(known), callable) != std::end(known);
+}
+
+bool is_power(PyObject* callable) {
+  static PyObject* const known[] = {imported("builtins", "pow"), imported("operator", "pow")};
+  return callable == known[0] || callable == known[1];
+}
+
+}  // namespace
+
+// Powers and divisions as functions: what the instructions do. Null for other calls, and where the
+// function does well.
+PyObject* Capture::call_arithmetic(const Call& call) {
+  if (call.values.size() != 2 || call.names != nullptr) return nullptr;
+  PyObject* left = call.values[0];
+  PyObject* right = call.values[1];
+  if (recorder_.is_tensor_value(left) || recorder_.is_tensor_value(right)) return nullptr;
+  if (is_division(call.callable)) check_divisor(left, right);
+  if (!is_power(call.callable) || is_known_power(left, right)) return nullptr;
+  const Owned a(number_of(left)), b(number_of(right));
+  return need(PyObject_CallFunctionObjArgs(call.callable, a.get(), b.get(), nullptr));
 }
 
 }  // namespace taeda::dynamo

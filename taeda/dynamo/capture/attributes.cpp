@@ -371,6 +371,17 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   return bind(found, nullptr, type, name);
 }
 
+// As objects of the class say it, whatever stands for this one.
+[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
+  Owned text(need(
+      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
+  Owned args(need(PyTuple_Pack(1, text.get())));
+  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
+  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
+  PyErr_SetObject(PyExc_AttributeError, error.get());
+  throw Raised{.is_exact = true};
+}
+
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
   if (!recorder_.is_tensor_value(object)) return need(PyObject_GetAttr(object, name));
@@ -398,20 +409,26 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
-  // Of a fake tensor it takes element by element: one call is one break.
-  if (is_named(name, "tolist") && !recorder_.takes_numbers()) {
-    PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
-    return need(Py_TYPE(plain)->tp_descr_get(plain, object, nullptr));
+  PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
+  if (found != nullptr && found != plain && recorder_.is_subclass(object))
+    return bind(found, object, Py_TYPE(object), name);  // what the program's class says
+  // What the class of stand-ins has of its own the program does not see. By its own tolist it takes
+  // element by element, where these may be values of the graph.
+  const bool takes_elements = is_named(name, "tolist") && recorder_.takes_numbers();
+  if (plain != nullptr && found != plain && !takes_elements) {
+    const descrgetfunc get = Py_TYPE(plain)->tp_descr_get;
+    auto* owner = reinterpret_cast<PyObject*>(recorder_.plain_class());
+    return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
-  if (found != nullptr && recorder_.is_subclass(object)) {
-    // What the program's class says.
-    PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
-    if (found != plain) return bind(found, object, Py_TYPE(object), name);
-  }
-  if (found == nullptr) {
+  PyTypeObject* type = recorder_.class_of(object);
+  const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
+  if (found == nullptr || !is_of_class) {
     PyObject* names = tensor_attributes_of(object);
     if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
   }
+  static PyObject* const maker = interned("__getattr__");
+  if (!is_of_class && _PyType_Lookup(type, maker) == nullptr)
+    raise_no_attribute(type, object, name);
   return need(PyObject_GetAttr(object, name));
 }
 

@@ -128,7 +128,7 @@ bool Capture::enter(State& state, const Call& call) {
   const Arguments arguments{call.values.data(), static_cast<Py_ssize_t>(call.positional),
                             call.names};
   TaedaFrame* frame = frame_for_call(state.thread, function, arguments, state.frame, raised);
-  if (raised) throw Raised{};
+  if (raised) throw Raised{.is_exact = true};
   if (frame == nullptr) return false;
   import_defaults(frame);
   state.callee = frame;
@@ -221,6 +221,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
+  if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
   const bool has_items = kind == CallKind::Mutates && !call.values.empty();

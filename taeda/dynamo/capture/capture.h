@@ -72,6 +72,9 @@ using EarlyCalls = std::vector<std::pair<Owned, Owned>>;
 
 class Capture final : public Capturing {
  public:
+  // Why a region ends before an error that the program may not have.
+  static constexpr const char* kDoubt = "an error of tensors, which the program raises itself";
+
   // `sources` are shared with the recorder, which adds the guards of tensors.
   Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
           const std::vector<const State*>& frames);
@@ -104,6 +107,9 @@ class Capture final : public Capturing {
   void end_at_raised(std::string reason);
   // Where the region should have ended, so that it could be compiled; 0 where that is not known.
   int64_t ends_at() const { return ends_at_; }
+  // The first instruction whose error may be another in the program, of a capture that must not end
+  // there; 0 for none.
+  int64_t doubts_at() const { return doubts_at_ == break_at_ ? 0 : doubts_at_; }
   // Whether the capture changed the program, so that the region is another one now.
   bool begins_again() const { return ends_at_ == Abandoned::kAsAWhole; }
   // Why the region ended or was not compiled; empty where the frames returned.
@@ -206,6 +212,7 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
   PyObject* call_root(const Call& call);
+  PyObject* call_arithmetic(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
@@ -274,6 +281,12 @@ class Capture final : public Capturing {
   static const std::array<Way, 256>& ways();
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
+  // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
+  // is; `is_own`: no frame ended in the instruction of this number.
+  bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
+                       bool is_own, int64_t number);
+  bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
+  bool shows_tensor(PyObject* operand) const;
   void read_stack(State& state);
   Flow dispatch(State& state);
   Frame& frame_of(const State& state);
@@ -322,6 +335,9 @@ class Capture final : public Capturing {
   Flow refuse(State& state, int argument);
   Flow match_class(State& state, int argument);
   void check_arithmetic(State& state, int operation);
+  bool is_known_power(PyObject* base, PyObject* exponent);
+  static PyObject* number_of(PyObject* number);
+  void check_divisor(PyObject* dividend, PyObject* divisor);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
   // ---- errors that may name sizes (errors_with_sizes.cpp) ----
@@ -354,6 +370,7 @@ class Capture final : public Capturing {
   int64_t break_at_ = 0;      // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
+  int64_t doubts_at_ = 0;
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;

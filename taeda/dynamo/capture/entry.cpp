@@ -271,9 +271,9 @@ class Steps {
     const auto set = [&](PyObject*& field, size_t i) {
       if (part(action, i) != Py_None) Py_XSETREF(field, Py_NewRef(part(action, i)));
     };
-    set(fields->func_defaults, 2);
-    set(fields->func_kwdefaults, 3);
-    set(fields->func_closure, 4);
+    set(fields->func_defaults, 1);
+    set(fields->func_kwdefaults, 2);
+    set(fields->func_closure, 3);
     return made.release();
   }
 

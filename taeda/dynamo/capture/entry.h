@@ -30,7 +30,7 @@ struct Action {
     Slice,         //
     Cell,          // empty
     FillCell,      //
-    Function,      // with the code `object`: globals, name, defaults, keyword defaults, closure
+    Function,      // with the code `object`: globals, defaults, keyword defaults, closure
     Method,        // function, object
     Instance,      // of class `object`, without attributes
     FillInstance,  // its __dict__ gets names and values in turn

@@ -12,8 +12,11 @@ namespace taeda::dynamo {
 struct Break {
   std::string reason;
 };
-// A Python exception is set.
-struct Raised {};
+// A Python exception is set. Exact: type and text are those that the program's objects give, too,
+// though stand-ins take part (Note [Doubtful errors]).
+struct Raised {
+  bool is_exact = false;
+};
 // The region is not compiled at all. Where it could end before an instruction it is captured again
 // up to there; where the program is another one now, as a whole.
 struct Abandoned {

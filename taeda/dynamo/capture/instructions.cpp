@@ -203,16 +203,6 @@ void Capture::finish() {
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
 
-// A symbolic number, or a list or tuple with one.
-static bool has_symbols(PyObject* object) {
-  if (object == nullptr) return false;
-  if (python::is_symbolic(object)) return true;
-  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-    if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
-  return false;
-}
-
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
@@ -223,7 +213,7 @@ Flow Capture::execute(State& state) {
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
-  bool is_break = false;
+  bool is_break = false, is_exact = false;
   const int64_t number = ++num_executed_;
   if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr &&
       PyGen_CheckExact(state.peek(1)))
@@ -242,7 +232,8 @@ Flow Capture::execute(State& state) {
     is_break = is_abandoned_ = true;
     reason_ = problem.reason;
     ends_at_ = problem.ends_at == Abandoned::kHere ? number : problem.ends_at;
-  } catch (const Raised&) {
+  } catch (const Raised& raised) {
+    is_exact = raised.is_exact;
   } catch (const std::exception& error) {
     is_break = is_abandoned_ = true;
     reason_ = error.what();
@@ -250,32 +241,9 @@ Flow Capture::execute(State& state) {
   if (!is_break && is_broken_) is_break = true;
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
-  if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
-    Owned raised(taeda_take_raised());
-    is_break = recorder_.is_data_dependent(raised.get());
-    if (is_break) reason_ = recorder_.break_reason();
-    if (is_break && reason_.empty()) reason_ = "a value that only data tells";
-    if (!is_break) taeda_set_raised(raised.release());
-  }
-  // Symbols are refused where the numbers that they stand for are not: the program tries itself.
-  if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended &&
-      std::any_of(operands.begin(), operands.end(),
-                  [](const Owned& o) { return has_symbols(o.get()); })) {
-    is_break = true;
-    reason_ = "an operation that symbols do not have";
-  }
-  if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
-    Owned raised(taeda_take_raised());
-    if (num_frames_ended_ == frames_ended && names_sizes(raised.get(), operands)) {
-      is_break = !is_whole_;
-      if (is_break)
-        reason_ = kNamesSizes;
-      else
-        errors_with_sizes_.insert(raised.get());
-    }
-    if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
-    if (!is_break) taeda_set_raised(raised.release());
-  }
+  if (!is_break && flow == Flow::Raise && PyErr_Occurred())
+    is_break =
+        breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
   if (!is_break) {
     const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
                              recorder_.num_levels() != modes_.num_levels ||

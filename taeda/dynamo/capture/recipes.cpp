@@ -193,6 +193,7 @@ class Recipes {
       if (PyODict_Check(object)) dict.object = reinterpret_cast<PyObject*>(&PyODict_Type);
       const int made = note(object, add(std::move(dict)));
       fill_dict(Kind::FillDict, made, object);
+      if (PyODict_Check(object)) fill_attributes(made, object);
       return made;
     }
     if (PyAnySet_CheckExact(object)) {
@@ -247,12 +248,7 @@ class Recipes {
       made = add({.kind = Action::Kind::Call, .parts = {made, type}, .object = as_subclass});
     }
     note(object, made);
-    Owned dict(capture_.recorder_.is_tensor_value(object) ? PyObject_GenericGetDict(object, nullptr)
-                                                          : nullptr);
-    if (!dict) PyErr_Clear();
-    if (!dict || PyDict_GET_SIZE(dict.get()) == 0) return made;
-    capture_.keep(dict.get());
-    fill_dict(Action::Kind::FillInstance, made, dict.get());
+    if (capture_.recorder_.is_tensor_value(object)) fill_attributes(made, object);
     return made;
   }
 
@@ -261,7 +257,9 @@ class Recipes {
     if (!PyTuple_CheckExact(object)) action.object = reinterpret_cast<PyObject*>(Py_TYPE(object));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
       action.parts.push_back(value(PyTuple_GET_ITEM(object, i)));
-    return note(object, add(std::move(action)));
+    const int made = note(object, add(std::move(action)));
+    if (!PyTuple_CheckExact(object)) fill_attributes(made, object);
+    return made;
   }
 
   void fill_dict(Action::Kind kind, int target, PyObject* dict) {
@@ -337,9 +335,46 @@ class Recipes {
     // Globals are the program's own.
     const int globals = add({.kind = Action::Kind::Constant, .object = fields->func_globals});
     Action action{.kind = Action::Kind::Function, .object = fields->func_code};
-    action.parts = {globals, part(fields->func_name), part(fields->func_defaults),
-                    part(fields->func_kwdefaults), part(fields->func_closure)};
-    return note(object, add(std::move(action)));
+    action.parts = {globals, part(fields->func_defaults), part(fields->func_kwdefaults),
+                    part(fields->func_closure)};
+    const int made = note(object, add(std::move(action)));
+    fill_function(made, object);
+    return made;
+  }
+
+  // What the program gave a function that a new one of its code does not have.
+  void fill_function(int made, PyObject* object) {
+    const auto* fields = reinterpret_cast<PyFunctionObject*>(object);
+    Owned fresh(need(PyFunction_New(fields->func_code, fields->func_globals)));
+    Action fill{.kind = Action::Kind::FillInstance, .target = made};
+    for (const char* text : {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__",
+                             "__type_params__"}) {
+      Owned name(need(PyUnicode_InternFromString(text)));
+      Owned own(PyObject_GetAttr(object, name.get()));
+      if (!own) {
+        PyErr_Clear();  // of a later Python
+        continue;
+      }
+      Owned plain(need(PyObject_GetAttr(fresh.get(), name.get())));
+      const bool is_empty = PyDict_CheckExact(own.get()) && PyDict_GET_SIZE(own.get()) == 0 &&
+                            capture_.find(own.get()) == nullptr;
+      if (own.get() == plain.get() || is_empty) continue;
+      capture_.keep(own.get());
+      capture_.keep(name.get());
+      fill.parts.push_back(value(name.get()));
+      fill.parts.push_back(value(own.get()));
+    }
+    if (!fill.parts.empty()) add(std::move(fill));
+    fill_attributes(made, object);
+  }
+
+  // The __dict__ of an object.
+  void fill_attributes(int made, PyObject* object) {
+    Owned dict(PyObject_GenericGetDict(object, nullptr));
+    if (!dict) PyErr_Clear();
+    if (!dict || PyDict_GET_SIZE(dict.get()) == 0) return;
+    capture_.keep(dict.get());
+    fill_dict(Action::Kind::FillInstance, made, dict.get());
   }
 
   // One that was made and not raised yet.
@@ -391,12 +426,7 @@ class Recipes {
           note(object, add({.kind = Kind::Instance, .object = reinterpret_cast<PyObject*>(type)}));
       capture_.keep(object);
       if (is_container) fill_container(made, object);
-      Owned dict(PyObject_GenericGetDict(object, nullptr));
-      if (!dict) PyErr_Clear();
-      if (dict) {
-        capture_.keep(dict.get());
-        fill_dict(Kind::FillInstance, made, dict.get());
-      }
+      fill_attributes(made, object);
       fill_slots(made, object);
       return made;
     }
@@ -442,7 +472,10 @@ class Recipes {
       static PyObject* const make = imported("taeda.compiler._capture", "make_partial");
       for (Owned* part : {&func, &args, &keywords}) capture_.keep(part->get());
       const int of = value(func.get()), given = value(args.get()), named = value(keywords.get());
-      return note(object, add({.kind = Kind::Call, .parts = {of, given, named}, .object = make}));
+      const int made =
+          note(object, add({.kind = Kind::Call, .parts = {of, given, named}, .object = make}));
+      fill_attributes(made, object);
+      return made;
     }
     if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
       const auto made = capture_.made_at_.find(object);

@@ -106,6 +106,8 @@ class Recorder {
   virtual bool check_signals() = 0;
   // Whether an exception says that data decides.
   virtual bool is_data_dependent(PyObject* exception) const = 0;
+  // Whether an exception came out of a call on stand-ins.
+  virtual bool is_error_of_call(PyObject* exception) const = 0;
   // Why a call that C made broke; empty where none did.
   virtual const std::string& break_reason() const = 0;
   virtual CallKind kind_of(PyObject* function) const = 0;

@@ -33,17 +33,13 @@ const Expr* apply_to_ints(ExprPool& pool, NumberOp op, const Expr* a, const Expr
 }
 
 const Expr* apply_to_floats(ExprPool& pool, NumberOp op, const Expr* a, const Expr* b) {
-  const auto floored = [&] {
-    return pool.to_float(pool.make(ExprOp::FloorToInt, {pool.make(ExprOp::FloatDiv, a, b)}));
-  };
   switch (op) {
     case NumberOp::Add: return pool.make(ExprOp::FloatAdd, a, b);
     case NumberOp::Sub: return pool.make(ExprOp::FloatSub, a, b);
     case NumberOp::Mul: return pool.make(ExprOp::FloatMul, a, b);
     case NumberOp::TrueDiv: return pool.make(ExprOp::FloatDiv, a, b);
-    case NumberOp::FloorDiv: return floored();
-    case NumberOp::Mod:
-      return pool.make(ExprOp::FloatSub, a, pool.make(ExprOp::FloatMul, b, floored()));
+    case NumberOp::FloorDiv: return pool.floor_div(a, b);
+    case NumberOp::Mod: return pool.modulo(a, b);
     case NumberOp::Pow: return pool.make(ExprOp::FloatPow, a, b);
     default: return nullptr;
   }
@@ -165,10 +161,6 @@ const Expr* apply_guarded(ShapeEnv& env, NumberOp op, const Expr* a, const Expr*
   if (are_ints && op == NumberOp::TrueDiv)
     for (const Expr* e : {a, b}) guard_within(env, as_number(pool, e), int64_t{1} << 53);
   const Expr* r = apply_number_op(pool, op, a, b);
-  // Floored quotients of floats are integers inside.
-  if (r && !are_ints && (op == NumberOp::FloorDiv || op == NumberOp::Mod))
-    within_words(env, pool.make(ExprOp::FloorToInt, {pool.make(ExprOp::FloatDiv, as_float(pool, a),
-                                                               as_float(pool, b))}));
   return r ? within_words(env, r) : r;
 }
 

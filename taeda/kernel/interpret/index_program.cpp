@@ -7,6 +7,7 @@
 
 #include "taeda/base/error.h"
 #include "taeda/kernel/math.h"
+#include "taeda/symbolic/float_division.h"
 
 namespace taeda::kernel {
 
@@ -45,6 +46,16 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
   }
 }
 
+int64_t apply_to_floats(ExprOp op, int64_t a, int64_t b) {
+  switch (op) {
+    case ExprOp::FloorDiv: return bits(symbolic::float_floor_divide(number(a), number(b)));
+    case ExprOp::Mod: return bits(symbolic::float_modulo(number(a), number(b)));
+    case ExprOp::Min: return bits(std::min(number(a), number(b)));
+    case ExprOp::Max: return bits(std::max(number(a), number(b)));
+    default: return apply(op, a, b);
+  }
+}
+
 int64_t apply(ExprOp op, int64_t a) {
   switch (op) {
     case ExprOp::ToFloat: return bits(static_cast<double>(a));
@@ -67,7 +78,7 @@ IndexProgram::IndexProgram(const Expr* e, FunctionRef<int(const Expr*)> place_of
   size_t depth = 0, most = 0;
   for (const Step& step : steps_) {
     const bool is_leaf = step.op == ExprOp::Constant || step.op == ExprOp::Symbol;
-    if (!is_leaf) depth -= static_cast<size_t>(step.value);
+    if (!is_leaf) depth -= static_cast<size_t>(std::abs(step.value));
     most = std::max(most, ++depth);
   }
   TAEDA_CHECK_VALUE(most < kMaxDepth,
@@ -136,7 +147,7 @@ void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
       // Two operands at a time: few values wait, however long a sum is.
       for (size_t i = 0; i < e->args.size(); ++i) {
         add(e->args[i], place_of);
-        if (i > 0) steps_.push_back({e->op, 2});
+        if (i > 0) steps_.push_back({e->op, e->args[0]->kind == SymKind::Float ? -2 : 2});
       }
       return;
     case ExprOp::ToFloat:
@@ -174,9 +185,10 @@ int64_t IndexProgram::run_steps(const int64_t* symbols) const {
     } else if (step.op == ExprOp::Symbol) {
       stack[depth++] = symbols[step.value];
     } else {
-      depth -= static_cast<size_t>(step.value);
+      depth -= static_cast<size_t>(std::abs(step.value));
       int64_t value = stack[depth];
       if (step.value == 1) value = apply(step.op, value);
+      if (step.value < 0) value = apply_to_floats(step.op, value, stack[depth + 1]);
       for (int64_t i = 1; i < step.value; ++i) value = apply(step.op, value, stack[depth + i]);
       stack[depth++] = value;
     }

@@ -22,7 +22,7 @@ class IndexProgram {
  private:
   struct Step {
     symbolic::ExprOp op;
-    int64_t value;  // a constant, the place of a symbol, or the number of operands
+    int64_t value;  // constant, place of a symbol, or number of operands: -2 for two floats
   };
   void add(const symbolic::Expr* e, FunctionRef<int(const symbolic::Expr*)> place_of);
   bool add_terms(const symbolic::Expr* e, FunctionRef<int(const symbolic::Expr*)> place_of);

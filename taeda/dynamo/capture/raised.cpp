@@ -1,0 +1,140 @@
+// Errors of instructions: which of them are the program's.
+//
+// Note [Doubtful errors]: stand-ins refuse what the objects that they stand for do well, and
+// others' texts name their classes. A handler of the program must see none of that. So an error to
+// which a tensor or a symbolic number of the capture led is a break: the program runs the
+// instruction, and what it raises is its own. A capture that must not end there goes on, because
+// the error leaves most programs, which then run as they are; if the program handled it, the
+// capture is made again and fails at that instruction. Errors that are known to be the program's
+// are thrown as exact.
+#include <algorithm>
+#include <cstring>
+
+#include "python/interop/sym_numbers.h"
+#include "taeda/dynamo/capture/capture.h"
+
+namespace taeda::dynamo {
+
+namespace {
+
+// A symbolic number, or a list or tuple with one.
+bool has_symbols(PyObject* object) {
+  if (object == nullptr) return false;
+  if (python::is_symbolic(object)) return true;
+  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+    if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
+  return false;
+}
+
+// Texts of Python's own functions name the classes of what they refuse, wherever it lay.
+bool names_stand_ins(PyObject* exception) {
+  PyObject* args = reinterpret_cast<PyBaseExceptionObject*>(exception)->args;
+  for (Py_ssize_t i = 0; args != nullptr && i < PyTuple_GET_SIZE(args); ++i) {
+    PyObject* arg = PyTuple_GET_ITEM(args, i);
+    const char* text = PyUnicode_Check(arg) ? PyUnicode_AsUTF8(arg) : nullptr;
+    if (text == nullptr) PyErr_Clear();
+    if (text != nullptr && std::strstr(text, "FakeTensor") != nullptr) return true;
+  }
+  return false;
+}
+
+// How many words of the stack lead to an instruction's errors. Values that are stored do not.
+size_t num_operands(const State& state, int looked_at) {
+  struct Known {
+    int opcode;
+    int operands;
+  };
+  static const Known known[] = {
+      {opcode_number("LOAD_ATTR"), 1},        {opcode_number("LOAD_METHOD"), 1},
+      {opcode_number("STORE_ATTR"), 1},       {opcode_number("DELETE_ATTR"), 1},
+      {opcode_number("BINARY_SUBSCR"), 2},    {opcode_number("STORE_SUBSCR"), 2},
+      {opcode_number("DELETE_SUBSCR"), 2},    {opcode_number("CONTAINS_OP"), 2},
+      {opcode_number("COMPARE_OP"), 2},       {opcode_number("STORE_SLICE"), 3},
+      {opcode_number("BEFORE_WITH"), 1},      {opcode_number("MATCH_CLASS"), 3},
+      {opcode_number("FORMAT_VALUE"), 2},     {opcode_number("FORMAT_SIMPLE"), 1},
+      {opcode_number("FORMAT_WITH_SPEC"), 2}, {opcode_number("CONVERT_VALUE"), 1},
+      {opcode_number("CALL_FUNCTION_EX"), 4}, {opcode_number("FOR_ITER"), 1},
+  };
+  static const int call = opcode_number("CALL"), call_kw = opcode_number("CALL_KW");
+  const int opcode = state.now->opcode;
+  if (opcode == call) return state.now->argument + 2;
+  if (opcode == call_kw) return state.now->argument + 3;
+  for (const Known& one : known)
+    if (one.opcode == opcode) return one.operands;
+  return looked_at;
+}
+
+}  // namespace
+
+bool Capture::shows_tensor(PyObject* operand) const {
+  if (operand == nullptr) return false;
+  if (recorder_.is_tensor_value(operand)) return true;
+  if (PyMethod_Check(operand)) return recorder_.is_tensor_value(PyMethod_GET_SELF(operand));
+  if (!PyCFunction_Check(operand)) return false;
+  PyObject* self = PyCFunction_GET_SELF(operand);
+  return self != nullptr && recorder_.is_tensor_value(self);
+}
+
+bool Capture::is_doubtful(const State& state, const std::vector<Owned>& operands,
+                          PyObject* raised) {
+  static const int raises = opcode_number("RAISE_VARARGS");
+  static const int spreads = opcode_number("CALL_FUNCTION_EX");
+  if (state.now->opcode == raises || raised_at_.contains(raised)) return false;
+  if (recorder_.is_error_of_call(raised) || names_stand_ins(raised)) return true;
+  const size_t count =
+      std::min(operands.size(), num_operands(state, ways()[state.now->opcode].operands));
+  for (auto operand = operands.end() - static_cast<ptrdiff_t>(count); operand != operands.end();
+       ++operand) {
+    if (shows_tensor(operand->get())) return true;
+    if (state.now->opcode != spreads || !*operand) continue;
+    PyObject* given = operand->get();
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_CheckExact(given) && PyDict_Next(given, &position, &key, &value))
+      if (shows_tensor(value)) return true;
+    if (PyTuple_CheckExact(given) || PyList_CheckExact(given))
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given); ++i)
+        if (shows_tensor(PySequence_Fast_GET_ITEM(given, i))) return true;
+  }
+  return false;
+}
+
+bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
+                              bool is_own, int64_t number) {
+  Owned raised(taeda_take_raised());
+  const auto any_operand = [&](const auto& is_one) {
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Owned& o) { return o && is_one(o.get()); });
+  };
+  if (recorder_.is_data_dependent(raised.get())) {
+    reason_ = recorder_.break_reason();
+    if (reason_.empty()) reason_ = "a value that only data tells";
+    return true;
+  }
+  // Symbols are refused where the numbers that they stand for are not: the program tries itself.
+  if (is_own && any_operand(has_symbols)) {
+    reason_ = "an operation that symbols do not have";
+    return true;
+  }
+  // The text may name sizes, which are symbols here: the program gets its own.
+  if (is_own && names_sizes(raised.get(), operands)) {
+    if (!is_whole_) {
+      reason_ = kNamesSizes;
+      return true;
+    }
+    errors_with_sizes_.insert(raised.get());
+  }
+  if (!is_exact && is_doubtful(state, operands, raised.get())) {
+    if (!is_whole_) {
+      reason_ = kDoubt;
+      return true;
+    }
+    if (doubts_at_ == 0) doubts_at_ = number;
+  }
+  if (raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
+  taeda_set_raised(raised.release());
+  return false;
+}
+
+}  // namespace taeda::dynamo

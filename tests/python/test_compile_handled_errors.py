@@ -1,0 +1,157 @@
+"""Handlers of a compiled program see the errors that the program has without compilation."""
+
+import fractions
+
+import pytest
+from under_test import t
+
+
+class Reflected:
+    def __radd__(self, other):
+        return "radd"
+
+    def __rfloordiv__(self, other):
+        return "rfloordiv"
+
+    def __rpow__(self, other):
+        return "rpow"
+
+    def __gt__(self, other):
+        return "gt"
+
+    def __ne__(self, other):
+        return "ne"
+
+
+class Indexed:
+    def __index__(self):
+        return 1
+
+
+NAMES = {"t": t, "r": Reflected(), "i": Indexed(), "half": fractions.Fraction(1, 2)}
+EXPRESSIONS = """
+x + r
+x // r
+x ** r
+x < r
+x != r
+x != None
+x == None
+x + i
+x * half
+half * x
+x + None
+'a' + x
+'a' * t.tensor(2)
+x * [1, 2]
+x < 'a'
+x.numpy().sum()
+x.absent
+x.fake_mode
+getattr(x, 'fake_mode', 'none')
+x.__doc__ == t.Tensor.__doc__
+t.nn.Parameter(x).absent
+x.add('a')
+x & 1
+x[5]
+x['a']
+x.view(2)
+x + t.ones(4)
+t.stack(x)
+t.tensor([x, x])
+t.zeros(-1)
+int(x)
+round(x)
+divmod(x, 2)
+''.join([x])
+sorted([x, 'a'])
+x.masked_fill(x > 1, 'a')
+t.broadcast_shapes((2,), (3,))
+(lambda a: a)(x, 1)
+""".strip().splitlines()
+
+
+def handled(expression):
+    """A function that gives the value of an expression of `x`, or its error."""
+    text = f"""
+def f(x):
+    y = x * 2
+    try:
+        z = {expression}
+    except Exception as error:
+        z = type(error).__name__, str(error)
+    return z, y + 1
+"""
+    names = dict(NAMES)
+    exec(text, names)
+    return names["f"]
+
+
+def shown(function):
+    return repr(function(t.tensor([1.0, 2.0, 3.0])))
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_errors_are_those_of_the_program(expression, backend):
+    function = handled(expression)
+    plain = shown(function)
+    compiled = t.compile(function, backend=backend)
+    assert [shown(compiled), shown(compiled)] == [plain, plain]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_errors_in_doubt_are_refused_in_one_graph(expression):
+    function = handled(expression)
+    plain = shown(function)
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    try:
+        assert shown(compiled) == plain
+    except t._dynamo.exc.Unsupported as error:
+        assert f"z = {expression}" in str(error) or "line 5" in str(error)
+
+
+@pytest.mark.parametrize("expression", ["x != None", "x == None", "x + r", "x.absent", "x < r"])
+def test_operators_that_need_no_break(expression):
+    function = handled(expression)
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    assert shown(compiled) == shown(function)
+
+
+def test_an_error_that_leaves_one_graph_is_the_programs():
+    def f(x, n):
+        try:
+            return x.view(n)
+        finally:
+            x.sum()
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    with pytest.raises(RuntimeError, match=r"shape '\[2\]' is invalid for input of size 3"):
+        compiled(t.ones(3), 2)
+    assert compiled(t.ones(4), 2 + 2).shape == (4,)
+
+
+def test_a_doubt_ends_with_its_call():
+    def f(x, n):
+        try:
+            return x.view(n)
+        except RuntimeError:
+            return x
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    with pytest.raises(t._dynamo.exc.Unsupported):
+        compiled(t.ones(3), 2)
+    assert compiled(t.ones(3), 3).shape == (3,)
+
+
+def test_a_mode_that_refuses_operands_leaves_them_to_the_other():
+    class Refuses(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise TypeError("refused")
+
+    x, r = t.ones(2), Reflected()
+    with Refuses():
+        assert x + r == "radd"
+        assert (x < r) == "gt"
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x - x

@@ -1,0 +1,125 @@
+"""Objects that a captured program makes come out with everything that it gave them."""
+
+import collections
+import functools
+
+import pytest
+from under_test import t
+
+FIELDS = (
+    "__name__",
+    "__qualname__",
+    "__doc__",
+    "__module__",
+    "__dict__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__annotations__",
+)
+
+
+def fields_of(function):
+    return {name: getattr(function, name) for name in FIELDS}
+
+
+def model(y, a: int = 1, *, k=2):
+    """Its text."""
+    return y
+
+
+model.z = 5
+
+
+def wrapped(x):
+    @functools.wraps(model)
+    def inner(*args):
+        return args
+
+    return inner, x + 1
+
+
+def annotated(x):
+    def inner(a: int, b: str = "q", *, c: float = 2) -> int:
+        """Another text."""
+        return a
+
+    return inner, x + 1
+
+
+def written(x):
+    def inner(*args):
+        return args
+
+    inner.__name__, inner.__doc__ = "other", "text"
+    inner.__qualname__, inner.__module__ = "a.b", "m"
+    inner.__annotations__ = {"a": 1}
+    inner.__defaults__, inner.__kwdefaults__ = (3,), {"q": 1}
+    inner.z = 1
+    return inner, x + 1
+
+
+def broken(x):
+    def inner(*args):
+        return args
+
+    inner.__name__, inner.z = "other", 3
+    t._dynamo.graph_break()
+    return inner, x + 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("program", [wrapped, annotated, written, broken])
+def test_functions_keep_what_they_were_given(program, backend):
+    compiled = t.compile(program, backend=backend)
+    expected = fields_of(program(t.ones(2))[0])
+    for _ in range(2):
+        assert fields_of(compiled(t.ones(2))[0]) == expected
+
+
+def test_a_function_may_hold_itself_and_tensors():
+    def program(x):
+        def inner():
+            return x
+
+        inner.itself, inner.y = inner, x + 1
+        return inner
+
+    made = t.compile(program, backend="eager")(t.ones(2))
+    assert made.itself is made
+    assert made.y.tolist() == [2, 2]
+
+
+class Pair(tuple):
+    pass
+
+
+def pair(x):
+    made = Pair((x + 1, 2))
+    made.z = 3
+    return made
+
+
+def ordered(x):
+    made = collections.OrderedDict(a=x + 1)
+    made.z = 3
+    return made
+
+
+def partial(x):
+    made = functools.partial(t.add, x)
+    made.z = 3
+    return made
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("program", [pair, ordered, partial])
+def test_objects_of_c_keep_their_attributes(program, backend):
+    def across(x):
+        made = program(x)
+        t._dynamo.graph_break()
+        return made
+
+    for function in (program, across):
+        compiled = t.compile(function, backend=backend)
+        for _ in range(2):
+            assert vars(compiled(t.ones(2))) == {"z": 3}
