@@ -10,12 +10,7 @@ namespace taeda {
 
 using NoGradGuard = autograd::NoGrad;
 using AutoGradMode = autograd::GradMode;
-
-// The mode itself, for code that asks.
-struct GradMode {
-  static bool is_enabled() { return autograd::grad_enabled(); }
-  static void set_enabled(bool on) { autograd::set_grad_enabled(on); }
-};
+using autograd::GradMode;
 
 // New tensors take no part in autograd, for good, until the end of the scope.
 class InferenceMode {

@@ -29,6 +29,7 @@ class Scalar {
   constexpr Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   constexpr Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
   constexpr Scalar(taeda::Complex<double> v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
+  constexpr Scalar(taeda::Complex<float> v) : kind_(Kind::Complex), re_(v.re), im_(v.im) {}
   Scalar(const SymInt& v)
       : Scalar(v.is_symbolic() ? Scalar(IntrusivePtr<SymNode>::share(v.node()))
                                : Scalar(v.word())) {}

@@ -56,7 +56,6 @@ bool set_layer_namespace(std::string name) {
 std::string layer_name(const Module& layer) {
   std::string name = layer.name();
   if (name.ends_with("Impl")) name.resize(name.size() - 4);
-  if (name.starts_with(kOwnNamespace)) name.replace(0, kOwnNamespace.size(), layer_namespace());
   return name;
 }
 
@@ -66,7 +65,11 @@ Module::Module(std::string name) {
 
 const std::string& Module::name() const {
   // Only now is the class known: the constructor of a base sees its own.
-  if (!name_) name_ = type_text(typeid(*this));
+  if (!name_) {
+    name_ = type_text(typeid(*this));
+    if (name_->starts_with(kOwnNamespace))
+      name_->replace(0, kOwnNamespace.size(), layer_namespace());
+  }
   return *name_;
 }
 

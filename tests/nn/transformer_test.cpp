@@ -110,6 +110,7 @@ TEST(AdaptiveSoftmax, AgreesWithItsProbabilities) {
   EXPECT_NEAR(all.exp().sum(1)[2].item<double>(), 1, 1e-5);
   const ASMoutput result = layer->forward(x, target);
   EXPECT_TRUE(taeda::allclose(result.output, all.gather(1, target.unsqueeze(1)).squeeze(1)));
+  EXPECT_NEAR(result.loss, -result.output.mean().item<double>(), 1e-6);
   EXPECT_TRUE(taeda::equal(layer->predict(x), all.argmax(1)));
   EXPECT_THROW(layer->forward(x, target + 5), Error);
 }

@@ -174,6 +174,24 @@ def test_small_names_of_pytorchs_interface(tmp_path):
     ]
 
 
+def test_namespaces_under_a_using_directive(tmp_path):
+    source = (PROGRAMS / "torch_using.cpp").read_text()
+    assert run_program(source, tmp_path, with_torch_names=True).splitlines() == [
+        "4 100 0.5 [1] ComplexFloat",
+        "1",
+        "torch::nn::SequentialImpl torch::nn::LinearImpl ",
+        "torch::nn::ParameterList(",
+        "(0): Parameter containing: [Float of size [2]]",
+        ")",
+        "torch::nn::ParameterDict(",
+        "(a): Parameter containing: [Float of size [2, 3]]",
+        ")",
+        "torch::nn::MultiheadAttention(",
+        "  (out_proj): torch::nn::Linear(in_features=2, out_features=2, bias=true)",
+        ")",
+    ]
+
+
 def test_functions_by_the_names_of_their_namespaces(tmp_path):
     run_program((PROGRAMS / "torch_short_names.cpp").read_text(), tmp_path, with_torch_names=True)
 

@@ -3,7 +3,6 @@
 
 #include "taeda/ops/indexing/tensor_index.h"
 
-namespace at::indexing {
-using namespace ::taeda::indexing;
-using TensorIndex = ::taeda::TensorIndex;
-}  // namespace at::indexing
+namespace at {
+namespace indexing = ::taeda::indexing;
+}

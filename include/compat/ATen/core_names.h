@@ -64,6 +64,9 @@ inline bool isIntegralType(ScalarType t, bool include_bool) {
   return ::taeda::is_integral(t, include_bool);
 }
 
+inline constexpr Layout kSparse = Layout::Sparse, kSparseCsr = Layout::SparseCsr,
+                        kSparseCsc = Layout::SparseCsc, kSparseBsr = Layout::SparseBsr,
+                        kSparseBsc = Layout::SparseBsc, kJagged = Layout::Jagged;
 inline constexpr MemoryFormat get_contiguous_memory_format() { return MemoryFormat::Contiguous; }
 inline constexpr MemoryFormat get_channels_last_memory_format() {
   return MemoryFormat::ChannelsLast;

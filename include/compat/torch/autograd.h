@@ -5,15 +5,13 @@
 #include "taeda/autograd/guards.h"
 #include "torch/csrc/autograd/custom_function.h"
 
-namespace torch::autograd {
-
-using GradMode = ::taeda::GradMode;
+namespace taeda::autograd {
 
 struct AnomalyMode {
-  static bool is_enabled() { return ::taeda::autograd::is_anomaly_enabled(); }
-  static bool should_check_nan() { return ::taeda::autograd::does_anomaly_check_nan(); }
+  static bool is_enabled() { return is_anomaly_enabled(); }
+  static bool should_check_nan() { return does_anomaly_check_nan(); }
   static void set_enabled(bool enabled, bool check_nan = true) {
-    ::taeda::autograd::set_anomaly_enabled(enabled, check_nan);
+    set_anomaly_enabled(enabled, check_nan);
   }
 };
 
@@ -28,4 +26,4 @@ class DetectAnomalyGuard {
   bool was_enabled_ = AnomalyMode::is_enabled(), checked_nan_ = AnomalyMode::should_check_nan();
 };
 
-}  // namespace torch::autograd
+}  // namespace taeda::autograd

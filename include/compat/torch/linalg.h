@@ -4,6 +4,6 @@
 #include "taeda/ops/short_names.h"
 #include "torch/types.h"
 
-namespace torch::linalg {
-using namespace ::taeda::linalg;
-}  // namespace torch::linalg
+namespace torch {
+namespace linalg = ::taeda::linalg;
+}

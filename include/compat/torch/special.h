@@ -4,6 +4,6 @@
 #include "taeda/ops/short_names.h"
 #include "torch/types.h"
 
-namespace torch::special {
-using namespace ::taeda::special;
-}  // namespace torch::special
+namespace torch {
+namespace special = ::taeda::special;
+}

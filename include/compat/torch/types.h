@@ -7,7 +7,5 @@
 #include "ATen/TensorIndexing.h"
 
 namespace torch {
-namespace indexing {
-using namespace ::at::indexing;
+namespace indexing = ::taeda::indexing;
 }
-}  // namespace torch

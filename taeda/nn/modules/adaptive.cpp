@@ -88,7 +88,7 @@ ASMoutput AdaptiveLogSoftmaxWithLossImpl::forward(const Tensor& input_, const Te
               target.max().item<int64_t>(), "] were found. ");
   const Tensor first = taeda::log_softmax(head(input), 1);
   output = output + first.gather(1, columns.unsqueeze(1)).squeeze(1);
-  const Tensor loss = output.neg().mean();
+  const double loss = output.neg().mean().item().to_double();
   return {is_batched ? output : output.squeeze(0), loss};
 }
 

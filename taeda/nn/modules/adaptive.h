@@ -20,10 +20,12 @@ struct AdaptiveLogSoftmaxWithLossOptions {
   TAEDA_ARG(bool, head_bias) = false;
 };
 
-// The logarithm of the probability of each target, and the loss: minus their mean.
+// The logarithm of the probability of each target, and the loss: minus their mean. The loss is a
+// number, as in PyTorch: train with -output.mean().
 struct ASMoutput {
+  ASMoutput(Tensor output, double loss) : output(std::move(output)), loss(loss) {}
   Tensor output;
-  Tensor loss;
+  double loss;
 };
 
 class TAEDA_API AdaptiveLogSoftmaxWithLossImpl : public Cloneable<AdaptiveLogSoftmaxWithLossImpl> {

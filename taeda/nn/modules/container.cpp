@@ -1,4 +1,4 @@
-// Copies of parameters in containers.
+// Copies and printed forms of parameters in containers.
 #include "taeda/nn/modules/container.h"
 
 #include "taeda/ops/functions.h"
@@ -12,7 +12,23 @@ Tensor copied(const Tensor& tensor, const std::optional<Device>& device) {
   return copy.set_requires_grad(tensor.requires_grad());
 }
 
+void print_parameters(std::ostream& stream, const char* name,
+                      const OrderedDict<std::string, Tensor>& parameters) {
+  stream << layer_namespace() << name << "(\n";
+  for (const auto& item : parameters)
+    stream << str("(", item.key(), "): Parameter containing: [", item.value().dtype(), " of size ",
+                  item.value().sizes(), "]\n");
+  stream << ")";
+}
+
 }  // namespace
+
+void ParameterListImpl::pretty_print(std::ostream& stream) const {
+  print_parameters(stream, "ParameterList", parameters_);
+}
+void ParameterDictImpl::pretty_print(std::ostream& stream) const {
+  print_parameters(stream, "ParameterDict", parameters_);
+}
 
 Module::Ptr ParameterListImpl::clone(const std::optional<Device>& device) const {
   const auto copy = std::make_shared<ParameterListImpl>();

@@ -292,9 +292,7 @@ class TAEDA_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   }
   void reset() override {}
   Ptr clone(const std::optional<Device>& device = std::nullopt) const override;
-  void pretty_print(std::ostream& stream) const override {
-    stream << layer_namespace() << "ParameterList";
-  }
+  void pretty_print(std::ostream& stream) const override;
 
   void append(const Tensor& tensor) {
     register_parameter(std::to_string(size()), tensor, tensor.requires_grad());
@@ -342,9 +340,7 @@ class TAEDA_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   }
   void reset() override {}
   Ptr clone(const std::optional<Device>& device = std::nullopt) const override;
-  void pretty_print(std::ostream& stream) const override {
-    stream << layer_namespace() << "ParameterDict";
-  }
+  void pretty_print(std::ostream& stream) const override;
 
   Tensor& insert(std::string name, const Tensor& tensor) {
     return register_parameter(std::move(name), tensor, tensor.requires_grad());

@@ -59,6 +59,7 @@ class TensorIndex {
 // On streams as in brackets: None, ..., true, 3, 1:3:2, or the tensor.
 TAEDA_API std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
 namespace indexing {
+using ::taeda::TensorIndex;
 inline std::ostream& operator<<(std::ostream& out, const Slice& s) { return out << TensorIndex(s); }
 }  // namespace indexing
 

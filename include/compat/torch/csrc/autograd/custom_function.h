@@ -3,14 +3,14 @@
 
 #include "ATen/ATen.h"
 
-namespace torch {
-namespace autograd {
-using Variable = ::taeda::Tensor;
-using variable_list = std::vector<::taeda::Tensor>;
+// PyTorch's names lie beside the library's: programs that are `using namespace torch` see both
+// namespaces called autograd, so they must be one.
+namespace taeda::autograd {
+using Variable = Tensor;
+using variable_list = std::vector<Tensor>;
 using tensor_list = variable_list;
-using ::taeda::autograd::AutogradContext;
-using ::taeda::autograd::backward;
-using ::taeda::autograd::Function;
-using ::taeda::autograd::grad;
-}  // namespace autograd
-}  // namespace torch
+}  // namespace taeda::autograd
+
+namespace torch {
+namespace autograd = ::taeda::autograd;
+}
