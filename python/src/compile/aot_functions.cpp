@@ -124,12 +124,13 @@ PyObject* wrap_function(std::shared_ptr<CompiledFunction> made) {
   return object.release();
 }
 
-aot::TracedProgram trace_program(PyObject* const* argv, const aot::AotOptions& options) {
+aot::TracedProgram trace_program(PyObject* const* argv, aot::AotOptions options) {
   const auto inputs = read_values(argv[1], "the inputs of a program are a list");
-  const auto program = [&](std::vector<Value> values) {
-    return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
+  options.again = [kept = keep_object(argv[0])](std::vector<Value> values) {
+    const GilHold gil;
+    return Value(std::make_shared<Value::List>(call_with_list(kept.get(), values)));
   };
-  return aot::trace(program, inputs, options);
+  return aot::trace(options.again, inputs, options);
 }
 
 void check_arguments(const char* name, PyObject* const* argv, Py_ssize_t nargs) {

@@ -195,11 +195,12 @@ class Compiled:
         inputs = self._given(leaves)
         fakes = [_fake(leaf, f"L['arg{i}']", mode) for i, leaf in enumerate(inputs)]
 
+        # Kept by what is compiled, which therefore does not hold itself.
+        kept, are_inputs = self._constants, self._is_input
+
         def program(values):
-            values, constants = iter(values), iter(self._constants)
-            return function(
-                [next(values if is_input else constants) for is_input in self._is_input]
-            )
+            values, constants = iter(values), iter(kept)
+            return function([next(values if is_input else constants) for is_input in are_inputs])
 
         number = next(aot_autograd.AOT_COUNTER)
         return program, inputs, {"fake_mode": mode, "fakes": fakes, "number": number}
