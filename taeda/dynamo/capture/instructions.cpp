@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "python/interop/sym_numbers.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/error.h"
 #include "taeda/dynamo/capture/capture.h"
@@ -66,6 +67,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("RETURN_GENERATOR", &Capture::return_generator);
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
+    own("PUSH_EXC_INFO", &Capture::push_exc_info);
+    own("CHECK_EXC_MATCH", &Capture::check_exc_match);
     own("FOR_ITER", &Capture::for_iter);
     own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
@@ -242,8 +245,9 @@ Flow Capture::execute(State& state) {
     is_break =
         breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
   if (!is_break) {
-    const bool is_in_scope =
-        !locks_.empty() || num_undivided_ != 0 || recorder_.num_levels() != modes_.num_levels;
+    const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
+                             recorder_.num_levels() != modes_.num_levels ||
+                             autograd::current_dual_level() != modes_.dual_level;
     if (!is_in_scope) scope_began_at_ = 0;
     if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;
     return flow;

@@ -27,13 +27,6 @@ bool has_symbols(PyObject* object) {
   return false;
 }
 
-// Errors of operators; those of other classes speak of names and classes.
-bool names_sizes(PyObject* exception) {
-  for (PyObject* kind : {PyExc_RuntimeError, PyExc_ValueError, PyExc_IndexError})
-    if (PyErr_GivenExceptionMatches(exception, kind)) return true;
-  return false;
-}
-
 // Texts of Python's own functions name the classes of what they refuse, wherever it lay.
 bool names_stand_ins(PyObject* exception) {
   PyObject* args = reinterpret_cast<PyBaseExceptionObject*>(exception)->args;
@@ -125,11 +118,12 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
     return true;
   }
   // The text may name sizes, which are symbols here: the program gets its own.
-  if (is_own && names_sizes(raised.get()) && any_operand([&](PyObject* o) {
-        return recorder_.is_tensor_value(o) && recorder_.has_symbolic_sizes(o);
-      })) {
-    reason_ = "an error whose text may name sizes";
-    return true;
+  if (is_own && names_sizes(raised.get(), operands)) {
+    if (!is_whole_) {
+      reason_ = kNamesSizes;
+      return true;
+    }
+    errors_with_sizes_.insert(raised.get());
   }
   if (!is_exact && is_doubtful(state, operands, raised.get())) {
     if (!is_whole_) {
