@@ -1,6 +1,7 @@
 """Handlers of a compiled program see the errors that the program has without compilation."""
 
 import fractions
+import io
 
 import pytest
 from under_test import t
@@ -155,3 +156,15 @@ def test_a_mode_that_refuses_operands_leaves_them_to_the_other():
         assert (x < r) == "gt"
         with pytest.raises(TypeError, match="unsupported operand"):
             x - x
+
+
+def test_archives_are_written_by_one_call():
+    def f(x):
+        y = x + 1
+        file = io.BytesIO()
+        t.save(y, file)
+        file.seek(0)
+        return t.load(file) * 2
+
+    compiled = t.compile(f, backend="eager")
+    assert compiled(t.ones(2)).tolist() == [4, 4]

@@ -121,7 +121,6 @@ TEST_F(ParseTest, RefusesOtherTextsAtTheirColumn) {
       {"~s0", "a condition is expected"},
       {"s0 if s1 else s0", "a condition is expected"},
       {"s0 if s1 < 2", "\"else\" is missing"},
-      {"1.5//s0", "an integer is expected"},
       {"1.5 & s0", "an integer is expected"},
       {"Piecewise((s0, s1 < 2))", "the last condition must be True"},
       {"Piecewise", "this is no symbol"},

@@ -204,7 +204,7 @@ class ActiveCapture final : public dynamo::Capturing {
   }
   void finish() override { capture_.finish(); }
   bool close(PyObject* value) override {
-    if (begins_again()) return false;
+    if (begins_again() || is_in_doubt()) return false;
     const bool is_made = capture_.close(value);
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
@@ -255,15 +255,16 @@ class ActiveCapture final : public dynamo::Capturing {
   int line() const { return code_ ? PyCode_Addr2Line(code_, 2 * unit_) : 0; }
 
   bool begins_again() {
+    if (capture_.begins_again()) region_.attempt().is_tried_again = true;
+    return capture_.begins_again();
+  }
+  // Whether the program went on behind an error that may not be its own: that is a break.
+  bool is_in_doubt() {
+    if (capture_.doubts_at() == 0) return false;
     CompiledRegions::Region::Attempt& attempt = region_.attempt();
-    // The program went on behind an error that may not be its own: that is a break.
-    const int64_t doubt = capture_.doubts_at();
-    if (doubt > 0) {
-      attempt.break_at = doubt;
-      attempt.break_reason = dynamo::Capture::kDoubt;
-    }
-    if (doubt > 0 || capture_.begins_again()) return attempt.is_tried_again = true;
-    return false;
+    attempt.break_at = capture_.doubts_at();
+    attempt.break_reason = dynamo::Capture::kDoubt;
+    return attempt.is_tried_again = true;
   }
 
   // Whether the region is captured again, up to where it can be compiled.

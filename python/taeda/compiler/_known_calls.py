@@ -396,6 +396,9 @@ _TABLES = {
     "taeda.nn.modules.lazy": lambda m: _as(INITIALIZES, m.LazyModuleMixin._infer_parameters),
     "taeda.nn.modules.module": lambda m: _as(ENTERED, m.Module.__call__),
     "taeda.nn.utils.rnn": lambda m: _as(UNKNOWN, m.pack_padded_sequence, m.pad_packed_sequence),
+    # Files and pickles: nothing inside belongs to a graph, and half a call writes half a file.
+    "taeda.serialization._load": lambda m: _as(UNKNOWN, m.load),
+    "taeda.serialization._save": lambda m: _as(UNKNOWN, m.save),
     "taeda.overrides": lambda m: _as(CONSTANT, m._keeps_class),
     "types": lambda m: _as(PURE, m.SimpleNamespace),
 }
