@@ -355,3 +355,16 @@ def test_an_out_tensor_may_be_one_of_the_inputs():
     expected = t.convolution(x, weight, None, *arguments)
     out = t.ops.aten.convolution.out(x, weight, None, *arguments, out=x)
     assert out is x and t.equal(x, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_transposed_convolution_of_no_examples_may_have_no_places(n):
+    convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[n - 1]
+    x = t.ones(0, 2, *[1] * n, requires_grad=True)
+    weight = t.ones(2, 3, *[2] * n, requires_grad=True)
+    y = convolve(x, weight, padding=1)
+    assert y.shape == (0, 3, *[0] * n)
+    y.sum().backward()
+    assert x.grad.shape == x.shape and weight.grad.count_nonzero() == 0
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        convolve(t.ones(1, 2, *[1] * n), weight, padding=1)
