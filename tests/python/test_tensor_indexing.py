@@ -358,6 +358,13 @@ def test_an_element_of_the_tensor_may_fill_it(fill, expected, requires_grad):
     assert x.flatten().tolist() == expected
 
 
+@pytest.mark.parametrize("index", [t.tensor([0]), (t.tensor([0, 1]), t.tensor([0, 1]))])
+def test_places_that_integers_name_are_not_filled_with_an_element(index):
+    x = t.ones(2, 2)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[index] = x[1, 1]
+
+
 def test_the_gradient_of_a_fill_with_an_element_goes_to_the_element():
     x = t.arange(1.0, 5, requires_grad=True)
     y = x.clone()
