@@ -39,6 +39,9 @@ AREAS = (
     ("torch.nn.attention", "nn.attention"),
     ("torch.nn.attention.flex_attention", "nn.attention.flex_attention"),
     ("torch.nn.parallel", "nn.parallel"),
+    ("torch.autograd", "autograd"),
+    ("torch.autograd.functional", "autograd.functional"),
+    ("torch.autograd.graph", "autograd.graph"),
     ("torch.func", "func"),
     ("torch.optim", "optim"),
     ("torch.optim.lr_scheduler", "optim.lr_scheduler"),
@@ -98,6 +101,8 @@ def names_of(area):
     """PyTorch's own public names in an area: those that it lists, or those of its own."""
     value = found(area, "torch")
     listed = getattr(value, "__all__", None)
+    if area == "torch":  # its own list leaves out some functions of a file that it offers whole
+        listed = [*listed, *found("torch.functional", "torch").__all__]
     names = sorted(name for name in set(listed or dir(value)) if not name.startswith("_"))
     if listed is None:
         names = [name for name in names if is_own(getattr(value, name))]
@@ -109,11 +114,12 @@ def names_of(area):
 
 def signature(value):
     """[argument as text] where Python knows the signature; None elsewhere."""
-    value = value.__init__ if inspect.isclass(value) else value
+    is_class = inspect.isclass(value)
+    value = value.__init__ if is_class else value
     if not inspect.isfunction(value):
         return None
     arguments = []
-    for p in inspect.signature(value).parameters.values():
+    for p in list(inspect.signature(value).parameters.values())[is_class:]:
         mark = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"={_default(p.default)}"
         place = "/kw" if p.kind == p.KEYWORD_ONLY else ""

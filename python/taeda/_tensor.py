@@ -1,5 +1,7 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
+import operator
+
 from taeda import (
     _C,
     _element_functions,
@@ -279,10 +281,14 @@ def _dim_order(self, *, ambiguity_check=False):
         return handle_torch_function(
             _C.Tensor.dim_order, (self,), self, ambiguity_check=ambiguity_check
         )
-    if not isinstance(ambiguity_check, bool):
-        raise NotImplementedError("[dim_order] ambiguity_check as a list of memory formats")
+    formats = [] if isinstance(ambiguity_check, bool) else ambiguity_check
+    if not isinstance(formats, list) or not all(isinstance(f, _C.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides, sizes = self.stride(), self.size()
-    if ambiguity_check and (len(set(strides)) < len(strides) or 1 in sizes):
+    # One of the given formats settles an order that the strides leave open.
+    is_settled = sum(self.is_contiguous(memory_format=f) for f in formats) == 1
+    is_checked = ambiguity_check is not False and not is_settled
+    if is_checked and (any(map(operator.eq, strides, strides[1:])) or 1 in sizes):
         raise RuntimeError(
             "The tensor does not have unique dim order, or cannot map to exact one of the given "
             "memory formats."

@@ -27,6 +27,21 @@ Field(const char*, T) -> Field<T>;
 template <class T>
 Field(const char*, T, bool) -> Field<T>;
 
+// A list that is printed as {2, 3}, others are [2, 3].
+struct Braced {
+  std::vector<int64_t> values;
+};
+
+inline void print_list(std::ostream& stream, const auto& values, const char* ends) {
+  stream << ends[0];
+  const char* separator = "";
+  for (const auto& value : values) {
+    stream << separator << value;
+    separator = ", ";
+  }
+  stream << ends[1];
+}
+
 template <class T>
 void print_value(std::ostream& stream, const T& value) {
   if constexpr (requires { T::text; }) {
@@ -35,12 +50,9 @@ void print_value(std::ostream& stream, const T& value) {
     std::visit([&](const auto& held) { print_value(stream, held); }, value);
   } else if constexpr (std::is_same_v<T, std::vector<int64_t>> ||
                        std::is_same_v<T, std::vector<double>>) {
-    const char* separator = "[";
-    for (const auto& element : value) {
-      stream << separator << element;
-      separator = ", ";
-    }
-    stream << (value.empty() ? "[]" : "]");
+    print_list(stream, value, "[]");
+  } else if constexpr (std::is_same_v<T, Braced>) {
+    print_list(stream, value.values, "{}");
   } else {
     stream << value;
   }

@@ -82,6 +82,12 @@ Scalar fill_number(const Tensor& self, const Scalar& value) {
   return value;
 }
 
+Tensor fill_operand(const Tensor& self, const Tensor& value) {
+  if (!self.is_alias_of(value)) return value;
+  BelowADInplaceOrView guard;
+  return value.clone();
+}
+
 Scalar power_of_ten(int64_t decimals) {
   return Scalar(std::pow(10.0, std::fabs(static_cast<double>(decimals))));
 }

@@ -19,6 +19,9 @@ TAEDA_API Tensor bound_operand(const Tensor& self, const Tensor& bound, const Te
 TAEDA_API Scalar replacement(const Tensor& self, std::optional<double> given, int sign);
 // A number as it is stored in self; RuntimeError when it cannot be.
 TAEDA_API Scalar fill_number(const Tensor& self, const Scalar& value);
+// The value that fills parts of self: an element of self is copied, since it may be written before
+// it was read everywhere.
+TAEDA_API Tensor fill_operand(const Tensor& self, const Tensor& value);
 TAEDA_API Scalar power_of_ten(int64_t decimals);
 
 // 0: any exponent, 1: two, 2: three. A symbol may be any.

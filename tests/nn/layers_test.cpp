@@ -75,6 +75,8 @@ TEST(Layers, LinearMapsAndDistances) {
   EXPECT_EQ(bilinear(taeda::ones({1, 2}), taeda::ones({1, 3})).item<double>(), 6);
   EXPECT_EQ(Unflatten(1, std::vector<int64_t>{2, 3})(taeda::ones({4, 6})).sizes(),
             IntList({4, 2, 3}));
+  EXPECT_EQ(printed(Unflatten(1, std::vector<int64_t>{2, 3})),
+            "taeda::nn::Unflatten(dim=1, unflattened_size={2, 3})");
   EXPECT_EQ(Flatten()(taeda::ones({4, 2, 3})).sizes(), IntList({4, 6}));
   const Tensor x = taeda::tensor({{3.0, 4.0}}), y = taeda::tensor({{6.0, 8.0}});
   EXPECT_NEAR(CosineSimilarity()(x, y).item<double>(), 1, 1e-6);

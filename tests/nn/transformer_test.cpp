@@ -16,6 +16,7 @@ TEST(Attention, EqualKeysAreSeenEqually) {
   EXPECT_EQ(output.sizes(), IntList({3, 2, 4}));
   EXPECT_EQ(weights.sizes(), IntList({2, 3, 5}));
   EXPECT_NEAR(weights[0][1][2].item<double>(), 0.2, 1e-6);
+  EXPECT_EQ(attention->name(), "taeda::nn::MultiheadAttention");
 }
 
 TEST(Attention, MasksHideKeys) {

@@ -178,6 +178,13 @@ def test_post_accumulate_runs_without_a_gradient():
     assert log == [None, None]
 
 
+def test_post_accumulate_may_return_its_tensor():
+    a = t.zeros(3, requires_grad=True)
+    a.register_post_accumulate_grad_hook(lambda p: p.sub_(p.grad, alpha=0.5))
+    a.backward(t.tensor([1.0, 2.0, 3.0]))
+    assert a.tolist() == [-0.5, -1.0, -1.5]
+
+
 def test_post_accumulate_must_return_nothing():
     a = leaf(2)
     a.register_post_accumulate_grad_hook(lambda p: p.grad)

@@ -377,3 +377,16 @@ def test_an_empty_batch_leaves_zeros(name):
     getattr(F, name)(x, weight, bias).sum().backward()
     assert x.grad.shape == (0, 3, 4, 4)
     assert weight.grad.eq(0).all() and bias.grad.eq(0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_transposed_convolution_of_no_examples_may_have_no_places(n):
+    convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[n - 1]
+    x = t.ones(0, 2, *[1] * n, requires_grad=True)
+    weight = t.ones(2, 3, *[2] * n, requires_grad=True)
+    y = convolve(x, weight, padding=1)
+    assert y.shape == (0, 3, *[0] * n)
+    y.sum().backward()
+    assert x.grad.shape == x.shape and weight.grad.count_nonzero() == 0
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        convolve(t.ones(1, 2, *[1] * n), weight, padding=1)

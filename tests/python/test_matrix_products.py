@@ -263,3 +263,25 @@ def test_a_weight_without_rows_has_a_gradient(sizes):
     x, weight = t.randn(*sizes, requires_grad=True), t.randn(0, 4, requires_grad=True)
     t.nn.functional.linear(x, weight).sum().backward()
     assert weight.grad.shape == (0, 4) and not x.grad.any() and x.grad.shape == x.shape
+
+
+def test_out_may_be_a_factor_of_what_is_added():
+    a = numbers(3, 3)
+    for factor in (lambda x: x, lambda x: x.t()):
+        x = a.clone()
+        got = t.addmm(x, x, factor(x), beta=2, out=x)
+        assert got is x and x.tolist() == (2 * a + product(a, factor(a))).tolist()
+    x = a.clone()
+    t.addmm(x[:2, :2], x[1:, 1:], x[1:, 1:], out=x[:2, :2])
+    assert x[:2, :2].tolist() == (a[:2, :2] + product(a[1:, 1:], a[1:, 1:])).tolist()
+    x = a.clone()
+    t.addmv(x[0], x, x[1], out=x[0])
+    assert x.tolist() == t.stack([a[0] + (a * a[1]).sum(1), a[1], a[2]]).tolist()
+
+
+def test_inner_with_a_number_in_a_tensor_promotes():
+    x = numbers(2, 3, dtype=t.float32)
+    for number in (t.tensor(2), t.tensor(2.0, dtype=t.float64)):
+        for got in (t.inner(x, number), t.inner(number, x), t.inner(number, x, out=t.empty(2, 3))):
+            assert got.dtype == t.float32 and got.tolist() == (x * 2).tolist()
+    assert t.inner(t.tensor([1, 2]), t.tensor(0.5)).tolist() == [0.5, 1.0]

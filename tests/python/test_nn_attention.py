@@ -91,10 +91,18 @@ def test_blocks_of_a_mask():
     assert "mask_mod=causal" in repr(mask)
 
 
+def test_a_mask_of_numbers_is_refused():
+    with pytest.raises(AssertionError, match=r"mask.dtype must be torch.bool, got .*float32"):
+        flex.create_block_mask(lambda b, h, q, kv: (q >= kv).float(), 1, 1, 6, 6)
+
+
 def test_a_part_of_a_mask():
     mask = flex.create_block_mask(causal, 2, 3, 6, 6, BLOCK_SIZE=2)
     part = mask[0, -1]
     assert part.kv_indices.shape == (1, 1, 3, 3)
+    for place, message in ((2, "index 2 is out of bounds for dimension 0 with size 2"), (-3, "-3")):
+        with pytest.raises(IndexError, match=message):
+            mask[place]
     q, k, v = given(queries=6, keys=6)
     with pytest.raises(RuntimeError, match="Cannot use mask_mod from a sliced BlockMask"):
         flex.flex_attention(q, k, v, block_mask=part)

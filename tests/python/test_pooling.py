@@ -309,3 +309,12 @@ def test_names_of_pooling_with_indices(dims):
 def test_there_is_no_norm_of_order_zero(dims):
     with pytest.raises(ZeroDivisionError, match="float division by zero"):
         getattr(F, f"lp_pool{dims}d")(t.ones(1, 1, *[4] * dims), 0, 2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_gradients_of_the_mean_of_a_plane_can_be_written_to(n):
+    x = t.arange(2.0 * 3 * 4**n).reshape(2, 3, *[4] * n).requires_grad_()
+    for y in (ADAPTIVE_MEANS[n](x, 1), x.mean(tuple(range(2, 2 + n)))):
+        (grad,) = t.autograd.grad(y.sum(), x)
+        assert grad.is_contiguous()
+        assert grad.mul_(4**n).add_(1).unique().tolist() == [2.0]

@@ -264,3 +264,57 @@ def test_places_that_are_no_numbers_have_no_share_in_the_image():
     assert image.grad.isfinite().all()
     assert grid.grad[0, 0, 1].isnan().tolist() == [False, True]
     assert grid.grad[0, 0, 0].isfinite().all()
+
+
+def taken(x, scale, mode):
+    """Which rows of an image, whose elements are the number of their row, the results are."""
+    n = x.dim() - 2
+    y = F.interpolate(x, scale_factor=(scale, *[1.0] * (n - 1)), mode=mode)
+    return y[(0, 0, slice(None), *[0] * (n - 1))].tolist()
+
+
+def rows(n, count, channels, width, dtype):
+    x = t.arange(float(count)).reshape(1, 1, count, *[1] * (n - 1))
+    return x.expand(1, channels, count, *[width] * (n - 1)).to(dtype).contiguous()
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.bfloat16, t.uint8])
+def test_an_image_that_keeps_its_size_is_copied(dtype):
+    for layout in (t.contiguous_format, t.channels_last):
+        x = rows(2, 3, 5, 4, dtype).contiguous(memory_format=layout)
+        assert taken(x, 1.3, "nearest") == [0, 1, 2]
+        assert taken(x, 2.1, "nearest") == [0, 0, 1, 1, 2, 2]
+        assert taken(x, 1.3, "nearest-exact") == [0, 1, 1]
+    # Lines, and large planes whose channels lie apart, follow the scale.
+    assert taken(rows(1, 3, 5, 1, dtype), 1.3, "nearest") == [0, 0, 1]
+    wide = rows(2, 3, 5, 126, dtype)
+    assert taken(wide, 1.3, "nearest") == [0, 0, 1]
+    assert taken(wide.contiguous(memory_format=t.channels_last), 1.3, "nearest") == [0, 1, 2]
+    assert taken(rows(2, 3, 5, 125, dtype), 1.3, "nearest") == [0, 1, 2]
+
+
+def test_the_gradient_of_an_image_that_keeps_its_size_is_itself():
+    x = rows(2, 3, 1, 4, t.float64).requires_grad_()
+    weight = t.arange(12.0, dtype=t.float64).reshape(1, 1, 3, 4)
+    F.interpolate(x, scale_factor=(1.3, 1.0), mode="nearest").backward(weight)
+    assert x.grad.tolist() == weight.tolist()
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.07, 1.3, 2.0, 2.04, 2.7, 3.3])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_places_are_pytorchs(torch, mode, scale):
+    def result(lib, n, count, channels, width, dtype, layout):
+        x = lib.arange(float(count)).reshape(1, 1, count, *[1] * (n - 1))
+        x = x.expand(1, channels, count, *[width] * (n - 1)).to(getattr(lib, dtype))
+        x = x.contiguous(memory_format=getattr(lib, layout))
+        scales = (scale, *[1.0] * (n - 1))
+        return lib.nn.functional.interpolate(x, scale_factor=scales, mode=mode).tolist()
+
+    layouts = {1: ["contiguous_format"], 2: ["contiguous_format", "channels_last"]}
+    layouts[3] = ["contiguous_format", "channels_last_3d"]
+    for n, count, channels, width in itertools.product(
+        (1, 2, 3), (2, 3, 7, 16, 31), (1, 4), (1, 4)
+    ):
+        for dtype, layout in itertools.product(("float32", "float64"), layouts[n]):
+            given = (n, count, channels, width, dtype, layout)
+            assert result(t, *given) == result(torch, *given), given

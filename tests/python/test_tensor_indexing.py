@@ -337,3 +337,37 @@ def test_a_step_beyond_the_end_leaves_the_first_element(index):
     x = t.arange(6).view(2, 3)
     assert x[index].flatten().tolist() == [0, 1, 2]
     assert x[:0][index].numel() == 0
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    "fill, expected",
+    [
+        (lambda x: x.fill_(x[1, 1]), [5, 5, 5, 5, 5, 5, 5, 5, 5]),
+        (lambda x: x.masked_fill_(x > 4, x[0, 2]), [1, 2, 3, 4, 3, 3, 3, 3, 3]),
+        (lambda x: x.__setitem__(x > 2, x[2, 2]), [1, 2, 9, 9, 9, 9, 9, 9, 9]),
+        (lambda x: x.__setitem__(x > 2, x[0, 2]), [1, 2, 3, 3, 3, 3, 3, 3, 3]),
+        (lambda x: x.__setitem__(x[:, 0] < 5, x[0, 1]), [2, 2, 2, 2, 2, 2, 7, 8, 9]),
+        (lambda x: x.__setitem__(slice(None), x[1, 1]), [5, 5, 5, 5, 5, 5, 5, 5, 5]),
+        (lambda x: x.index_fill_(0, t.tensor([1, 2]), x[1, 1]), [1, 2, 3, 5, 5, 5, 5, 5, 5]),
+    ],
+)
+def test_an_element_of_the_tensor_may_fill_it(fill, expected, requires_grad):
+    x = t.arange(1.0, 10).reshape(3, 3).requires_grad_(requires_grad).clone()
+    fill(x)
+    assert x.flatten().tolist() == expected
+
+
+@pytest.mark.parametrize("index", [t.tensor([0]), (t.tensor([0, 1]), t.tensor([0, 1]))])
+def test_places_that_integers_name_are_not_filled_with_an_element(index):
+    x = t.ones(2, 2)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[index] = x[1, 1]
+
+
+def test_the_gradient_of_a_fill_with_an_element_goes_to_the_element():
+    x = t.arange(1.0, 5, requires_grad=True)
+    y = x.clone()
+    y[y > 2] = y[1]
+    y.backward(t.tensor([1.0, 10.0, 100.0, 1000.0]))
+    assert x.grad.tolist() == [1.0, 1110.0, 0.0, 0.0]

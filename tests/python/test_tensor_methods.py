@@ -22,6 +22,17 @@ class TestOrderOfDimensions:
         with pytest.raises(RuntimeError, match="does not have unique dim order"):
             t.ones(2, 1).dim_order(ambiguity_check=True)
 
+    def test_a_memory_format_settles_an_order(self):
+        formats = [t.contiguous_format, t.channels_last]
+        assert t.ones(1, 2, 3, 4).dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
+        assert t.ones(2, 3, 4).permute(2, 0, 1).dim_order(ambiguity_check=formats[:1]) == (1, 2, 0)
+        for bad in (t.ones(2, 1, 3, 4), t.ones(1, 2, 3, 4)[..., ::2]):
+            with pytest.raises(RuntimeError, match="does not have unique dim order"):
+                bad.dim_order(ambiguity_check=formats)
+        for bad in ("channels_last", (t.channels_last,), [1]):
+            with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+                t.ones(2, 3).dim_order(ambiguity_check=bad)
+
 
 def test_is_nonzero_reads_one_element():
     assert t.is_nonzero(t.tensor([2.0])) and not t.tensor(0).is_nonzero()

@@ -147,7 +147,8 @@ class Structured:
         for i, n in enumerate(self.outs):
             for a in tensors:
                 checks = f"  check_keeps_input({self.at(i)}, {n}, {a.name});\n" + checks
-                checks += f"  check_no_overlap({n}, {a.name});\n"
+                if a.name not in self.r.data.get("copied_before_out", []):
+                    checks += f"  check_no_overlap({n}, {a.name});\n"
         return spec_line + checks
 
 

@@ -36,6 +36,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              "quietly": it may, and PyTorch says nothing
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
+  copied_before_out   arguments of a structured record that out may overlap: kernels copy them first
   cpp_required  arguments without their default in C++, where overloads would be ambiguous
   scalar     Tensor arguments that may be given as a number
   bodies     several pointwise bodies over the same operands; select, a C++ expression, picks one
@@ -169,6 +170,7 @@ FIELDS = {
     "spec",
     "conj_aware",
     "out_dtype",
+    "copied_before_out",
     "check",
     "cpp_required",
     "check_inplace",

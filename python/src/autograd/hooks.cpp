@@ -100,9 +100,12 @@ struct PostAccumulateCall {
     GilHold gil;
     Ref argument(checked(wrap(variable)));
     Ref result(checked(PyObject_CallOneArg(kept.get(), argument.get())));
-    TAEDA_CHECK(result.get() == Py_None,
-                "Tensor post accumulate grad hooks should return None.: hook '",
-                name_of(kept.get()), "' returned '", Py_TYPE(result.get())->tp_name, "'");
+    // As PyTorch: the tensor itself may come back, as from `lambda p: p.add_(...)`. What could not
+    // take its place is named first.
+    if (result.get() == argument.get()) return;
+    const Tensor other = replacement(result.get(), variable, kept.get());
+    TAEDA_CHECK(!other.defined(), "Tensor post accumulate grad hooks should return None.: hook '",
+                name_of(kept.get()), "' returned another tensor");
   }
 };
 

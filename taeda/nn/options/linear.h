@@ -54,7 +54,7 @@ struct UnflattenOptions {
 
  public:
   auto fields() const {
-    return std::tuple(Field{"dim", dim()}, Field{"unflattened_size", sizes()});
+    return std::tuple(Field{"dim", dim()}, Field{"unflattened_size", Braced{sizes()}});
   }
 };
 

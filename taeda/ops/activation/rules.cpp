@@ -54,6 +54,8 @@ Tensor glu(const Tensor& self, int64_t dim) {
 Tensor prelu(const Tensor& self, const Tensor& weight) {
   TAEDA_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ",
               self.dtype(), " and ", weight.dtype());
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()), "\"prelu_cpu\" not implemented for '",
+                              self.dtype(), "'");
   Tensor slope = weight;
   if (weight.sym_numel() != SymInt(1)) {
     TAEDA_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");

@@ -78,7 +78,8 @@ Tensor& fill__Scalar_meta(Tensor& self, const Scalar& value) {
 Tensor& fill__Tensor(Tensor& self, const Tensor& value) {
   TAEDA_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
-  return self.copy_(value);
+  // An element of self is read before the first is written.
+  return self.copy_(self.is_alias_of(value) ? value.clone() : value);
 }
 
 Tensor fill_Scalar(const Tensor& self, const Scalar& value) {

@@ -180,6 +180,9 @@ SymIntVec ConvolutionGeometry::out_sizes(const Tensor& input, const Tensor& weig
   SymIntVec out = {input.sym_size(0), transposed ? sizes[1] * groups : sizes[0]};
   const bool has_no_channels = !input.sym_size(1).is_symbolic() && input.sym_size(1) == SymInt(0);
   if (has_no_channels) out[1] = SymInt(0);  // as in PyTorch
+  // As in PyTorch, whose kernels see no batch without elements.
+  const bool has_no_batch = !input.sym_size(0).is_symbolic() && input.sym_size(0) == SymInt(0);
+  const SymInt least(transposed && has_no_batch ? 0 : 1);
   bool is_empty = false;
   for (int64_t d = 0; d < spatial(); ++d) {
     const SymInt reach = dilation[d] * (sizes[d + 2] - SymInt(1));
@@ -187,7 +190,7 @@ SymIntVec ConvolutionGeometry::out_sizes(const Tensor& input, const Tensor& weig
     out.push_back(transposed
                       ? (in - SymInt(1)) * stride[d] - both + reach + output_padding[d] + SymInt(1)
                       : (in + both - reach - SymInt(1)) / stride[d] + SymInt(1));
-    is_empty = is_empty || out.back() < SymInt(1);
+    is_empty = is_empty || out.back() < least;
   }
   TAEDA_CHECK(!is_empty, "Given input size per channel: (",
               crossed(SymIntList(input.sym_sizes().data() + 2, static_cast<size_t>(spatial()))),

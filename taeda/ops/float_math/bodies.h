@@ -27,12 +27,14 @@ struct Rad2deg {
     return x * V(kRadian);
   }
 };
-// Equal infinities have no difference.
+// Equal infinities have no difference. Complex values are compared by their real parts, since those
+// are the sizes of their exponentials.
 struct Logaddexp {
   template <class V>
   static V apply(V a, V b) {
-    const V sum = maximum(a, b) + log1p(exp(-abs(a - b)));
-    return where(isinf(a) & (a == b), a, sum);
+    const RealOf<V> x = real(a), y = real(b);
+    const V sum = where(x >= y, a, b) + log1p(exp(where(x >= y, b - a, a - b)));
+    return where(isinf(x) & (x == y), b, sum);
   }
 };
 struct Logaddexp2 {

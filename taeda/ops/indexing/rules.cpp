@@ -59,11 +59,14 @@ bool is_one_mask(TensorList indices) {
   return masks == 1;
 }
 
-// One value written under one mask is converted, as masked_fill does; others have self's dtype.
+// One value written under one mask is converted, and may be an element of self, as in masked_fill;
+// others have self's dtype and lie apart from it.
 Tensor put_values(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-  const bool is_fill = !accumulate && values.dtype() != self.dtype() &&
+  const bool is_fill = !accumulate &&
+                       (values.dtype() != self.dtype() || self.is_alias_of(values)) &&
                        values.sym_numel() == SymInt(1) && is_one_mask(indices);
   if (!is_fill) return values;
+  if (values.dtype() == self.dtype()) return values.clone();
   TAEDA_CHECK(!values.is_complex() || self.is_complex(), "value cannot be converted to type ",
               is_floating(self.dtype()) ? "float" : "int64_t", " without overflow");
   return values.to(self.dtype());

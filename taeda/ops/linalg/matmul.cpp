@@ -225,9 +225,10 @@ OutSpec linear_spec(const Tensor& input, const Tensor& weight, const Tensor& bia
 
 namespace {
 
-// Whether one of the two is a scalar; otherwise their last dimensions agree.
+// Whether one of the two is a scalar, of any dtype; otherwise dtypes and last dimensions agree.
 bool has_scalar(const Tensor& self, const Tensor& other) {
   if (self.dim() == 0 || other.dim() == 0) return true;
+  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
   TAEDA_CHECK(self.sym_size(-1) == other.sym_size(-1),
               "inner() the last dimension must match on both input tensors but got shapes ",
               self.sym_sizes(), " and ", other.sym_sizes());
@@ -237,13 +238,11 @@ bool has_scalar(const Tensor& self, const Tensor& other) {
 }  // namespace
 
 Tensor inner(const Tensor& self, const Tensor& other) {
-  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
   if (has_scalar(self, other)) return self.mul(other);
   return taeda::tensordot(self, other, {-1}, {-1});
 }
 
 Tensor& inner_out(const Tensor& self, const Tensor& other, Tensor& out) {
-  TAEDA_CHECK(self.dtype() == other.dtype(), "both inputs should have same dtype");
   if (has_scalar(self, other)) return taeda::mul_out(out, self, other);
   return taeda::tensordot_out(out, self, other, {-1}, {-1});
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "taeda/dispatch/levels.h"
+#include "taeda/ops/cpp_name.h"
 #include "taeda/ops/distance/functions.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
@@ -153,6 +154,8 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                          double eps, int64_t reduction) {
   const Tensor spread = spread_variance(var, input);
   TAEDA_CHECK_VALUE(!has_negative(var), "var has negative entry/entries");
+  TAEDA_CHECK(!is_integral(var.dtype(), true), "result type ", default_dtype(),
+              " can't be cast to the desired output type ", cpp_name(var.dtype()));
   // The floor has no part in the gradient.
   const Tensor value = spread.detach();
   const Tensor lacking = taeda::where(value.lt(Scalar(eps)), Scalar(eps) - value, Scalar(0));

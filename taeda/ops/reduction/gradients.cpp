@@ -59,8 +59,10 @@ Tensor reduced_sum_backward(const Tensor& grad, SymIntList sizes, DType dtype,
 
 Tensor mean_backward(const Tensor& grad, SymIntList sizes, DType dtype, std::optional<IntList> dim,
                      bool keepdim) {
-  const Tensor share = grad.div(reduced_count(sizes, dim));
-  return expand_reduced(cast_gradient(share, dtype), sizes, dim, keepdim);
+  // Divided after the expansion, as in PyTorch: each element is a place of its own, in which
+  // callers of autograd.grad may write.
+  const Tensor shares = expand_reduced(grad, sizes, dim, keepdim).div(reduced_count(sizes, dim));
+  return cast_gradient(shares, dtype);
 }
 
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {

@@ -640,6 +640,7 @@ using ::torch::nn::functional::UnfoldFuncOptions;
 }  // namespace in_torch_nn_functional
 
 namespace in_torch_nn_init {
+using ::torch::nn::init::_calculate_fan_in_and_fan_out;
 using ::torch::nn::init::calculate_gain;
 using ::torch::nn::init::constant_;
 using ::torch::nn::init::dirac_;

@@ -195,6 +195,9 @@ class BlockMask:
         index = index if isinstance(index, tuple) else (index,)
         index = (*index, slice(None), slice(None), slice(None))[:3]
         sizes = self.kv_num_blocks.shape[:3]
+        for dim, (i, n) in enumerate(zip(index, sizes)):
+            if isinstance(i, int) and not -n <= i < n:
+                raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
         index = tuple(
             slice(i % n, i % n + 1) if isinstance(i, int) else i for i, n in zip(index, sizes)
         )
@@ -274,6 +277,8 @@ def _drawing(dense, row_step, column_step):
 
 def _blocks(mask, q_size, kv_size):
     """How many places of each block the mask lets through; beyond the edges it is closed."""
+    if mask.dtype != _C.bool:
+        raise AssertionError(f"mask.dtype must be torch.bool, got {mask.dtype}")
     batch, heads, queries, keys = mask.shape
     rows, columns = -(-queries // q_size), -(-keys // kv_size)
     padded = mask.new_zeros((batch, heads, rows * q_size, columns * kv_size))

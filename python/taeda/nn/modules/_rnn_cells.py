@@ -117,7 +117,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         self._check_dims("input", input)
-        for place, state in enumerate(hx or ()):
+        for place, state in enumerate(() if hx is None else hx):
             self._check_dims(f"hx[{place}]", state)
         is_batched = input.dim() == 2
         input = input if is_batched else input.unsqueeze(0)

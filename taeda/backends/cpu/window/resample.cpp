@@ -162,10 +162,19 @@ void weighted_backward(Filter filter, const Tensor& grad, bool align_corners, co
 
 bool is_nearest(Filter filter) { return filter <= Filter::NearestExact; }
 
+// Where PyTorch takes the places of an image: several channels behind each other in memory, or a
+// small plane.
+bool is_image(const Tensor& in, const Tensor& out, size_t spatial, MemoryFormat format) {
+  if (spatial == 1) return false;
+  if (format != MemoryFormat::Contiguous && in.size(1) > 3) return true;
+  return spatial == 2 && out.size(2) + out.size(3) <= 128;
+}
+
 void read_nearest(Filter filter, const Tensor& in, const Tensor& out, const Scales& scales,
-                  AxisMap (&axes)[3]) {
+                  MemoryFormat format, AxisMap (&axes)[3]) {
   const size_t spatial = scales.size();
-  const auto axis = in.dtype() == DType::Double ? &nearest_axis<double> : &nearest_axis<float>;
+  auto axis = in.dtype() == DType::Double ? &nearest_axis<double> : &nearest_axis<float>;
+  if (is_image(in, out, spatial, format)) axis = &nearest_image_axis;
   for (AxisMap& map : axes) map = AxisMap::identity(1);
   for (size_t d = 0; d < spatial; ++d)
     axes[3 - spatial + d] = axis(filter, in.size(d + 2), out.size(d + 2), scales[d]);
@@ -180,7 +189,7 @@ void resample(Filter filter, const Tensor& self, bool align_corners, const Scale
   const MemoryFormat format = self.suggested_format();
   if (is_nearest(filter)) {
     AxisMap axes[3];
-    read_nearest(filter, self, out, scales, axes);
+    read_nearest(filter, self, out, scales, format, axes);
     return move_volume(self, axes, spatial, format, out);
   }
   const Tensor x = self.contiguous(format);
@@ -198,7 +207,7 @@ void resample_backward(Filter filter, const Tensor& grad, bool align_corners, co
   const MemoryFormat format = grad.suggested_format();
   if (is_nearest(filter)) {
     AxisMap axes[3];
-    read_nearest(filter, out, grad, scales, axes);
+    read_nearest(filter, out, grad, scales, format, axes);
     return add_by_maps(grad, axes, spatial, format, out);
   }
   const Tensor g = grad.contiguous(format);

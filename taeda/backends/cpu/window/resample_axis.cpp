@@ -165,6 +165,20 @@ AxisMap nearest_axis(Filter filter, int64_t in, int64_t out, std::optional<doubl
   return map;
 }
 
+AxisMap nearest_image_axis(Filter filter, int64_t in, int64_t out, std::optional<double> scale) {
+  const bool is_exact = filter == Filter::NearestExact;
+  if (!is_exact && in == out) return AxisMap::identity(in);
+  const bool is_double = !is_exact && out == 2 * in;
+  const float step = step_of<float>(in, out, false, scale);
+  AxisMap map{std::vector<int64_t>(out), in};
+  for (int64_t o = 0; o < out; ++o) {
+    const float place = is_exact ? static_cast<float>((static_cast<double>(o) + 0.5) * step)
+                                 : static_cast<float>(o) * step;
+    map.from[o] = is_double ? o / 2 : std::min(static_cast<int64_t>(std::floor(place)), in - 1);
+  }
+  return map;
+}
+
 template class NearResults<float>;
 template class NearResults<double>;
 template ResampleAxis<float> resample_axis(Filter, int64_t, int64_t, bool, std::optional<double>);

@@ -50,5 +50,8 @@ ResampleAxis<T> resample_axis(Filter filter, int64_t in, int64_t out, bool align
 // Of filters with one neighbour, whose weight is one.
 template <class T>
 AxisMap nearest_axis(Filter filter, int64_t in, int64_t out, std::optional<double> scale);
+// The same for images, of which PyTorch rounds all places in float, and for Nearest copies those
+// that keep their size and halves the indices of those twice as large, whatever the scale says.
+AxisMap nearest_image_axis(Filter filter, int64_t in, int64_t out, std::optional<double> scale);
 
 }  // namespace taeda::cpu
