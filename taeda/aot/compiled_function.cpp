@@ -2,9 +2,12 @@
 #include "taeda/aot/compiled_function.h"
 
 #include <algorithm>
+#include <deque>
+#include <tuple>
 #include <unordered_set>
 
 #include "taeda/aot/kept_writes.h"
+#include "taeda/autograd/autocast.h"
 #include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
@@ -24,6 +27,46 @@ bool needs_gradient(const Value& v) {
   return is_tensor(v) && autograd::requires_grad(v.get<Tensor>());
 }
 
+// What a thread casts, as it was when this was made.
+class AutocastState {
+ public:
+  AutocastState() {
+    for (int i = 0; i < kNumDeviceTypes; ++i) {
+      const auto device = static_cast<DeviceType>(i);
+      if (autocast::is_available(device))
+        regions_.push_back({device, autocast::dtype_of(device), autocast::is_enabled(device)});
+    }
+  }
+  // Until the end of what it gives.
+  std::deque<autocast::Region> enter() const {
+    std::deque<autocast::Region> entered;
+    for (const auto& [device, dtype, is_enabled] : regions_)
+      entered.emplace_back(device, dtype, is_enabled);
+    return entered;
+  }
+
+ private:
+  std::vector<std::tuple<DeviceType, DType, bool>> regions_;
+};
+
+// States of generators are these until the end of the scope.
+class WithRandomStates {
+ public:
+  explicit WithRandomStates(const RandomStates& states) {
+    for (const auto& [generator, state] : states) {
+      before_.emplace_back(generator, generator.get_state());
+      generator.set_state(state);
+    }
+  }
+  ~WithRandomStates() {
+    for (const auto& [generator, state] : before_) generator.set_state(state);
+  }
+  WithRandomStates(const WithRandomStates&) = delete;
+
+ private:
+  RandomStates before_;
+};
+
 // The tensor with these strides: itself, or a copy.
 Tensor laid_out(const Tensor& t, const SymIntVec& strides) {
   bool is_alike = true;
@@ -32,6 +75,32 @@ Tensor laid_out(const Tensor& t, const SymIntVec& strides) {
   if (is_alike) return t;
   return t.new_empty_strided(t.sym_sizes(), SymIntList(strides)).copy_(t);  // of the same class
 }
+
+// An input that no gradient is made of: what it looks like is enough to run the program again. A
+// leaf is alive with its history anyway.
+struct Unread {
+  size_t input;
+  Value number_or_leaf;
+  SymIntVec sizes, strides;
+  DType dtype = DType::Float;
+  Device device;
+
+  Unread(size_t i, const Value& v) : input(i) {
+    if (!is_tensor(v) || (needs_gradient(v) && autograd::is_leaf(v.get<Tensor>()))) {
+      number_or_leaf = v;
+      return;
+    }
+    const Tensor& t = v.get<Tensor>();
+    sizes = SymIntVec(t.sym_sizes());
+    strides = SymIntVec(t.sym_strides());
+    dtype = t.dtype();
+    device = t.device();
+  }
+  Value value() const {
+    if (!number_or_leaf.is_none()) return number_or_leaf;
+    return Value(taeda::empty_strided(sizes, strides, dtype, std::nullopt, device));
+  }
+};
 
 // The history of a compiled program's results.
 class CompiledNode final : public autograd::CustomNode {
@@ -48,7 +117,7 @@ class CompiledNode final : public autograd::CustomNode {
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
     // A gradient that is to have one itself is computed from the inputs.
     route(autograd::grad_enabled()
-              ? function_->run_twice(unpack(primals_), given)
+              ? function_->run_twice(unpack_inputs(), given, random_)
               : function_->run_backward(unpack(saved_values_), given, written_),
           grad_inputs);
   }
@@ -58,9 +127,12 @@ class CompiledNode final : public autograd::CustomNode {
   }
 
   // After record_outputs. Inputs that are not saved anyway are kept for gradients of gradients.
-  void keep(std::vector<Value> to_save, std::vector<Value> primals, std::vector<Tensor> written,
-            Span<Tensor> outputs) {
+  // `others`: by input, what stands for those of them that no gradient is made of.
+  void keep(std::vector<Value> to_save, std::vector<Value> primals, std::vector<Unread> others,
+            std::vector<Tensor> written, Span<Tensor> outputs, RandomStates random) {
     written_ = std::move(written);
+    others_ = std::move(others);
+    random_ = std::move(random);
     std::vector<Tensor> tensors;
     for (Value& v : to_save) {
       const bool is_kept = is_tensor(v);
@@ -89,6 +161,7 @@ class CompiledNode final : public autograd::CustomNode {
  protected:
   void release_resources() override {
     more_.clear();
+    others_.clear();
     written_.clear();
     CustomNode::release_resources();
   }
@@ -113,8 +186,19 @@ class CompiledNode final : public autograd::CustomNode {
     return values;
   }
 
+  std::vector<Value> unpack_inputs() {
+    std::vector<Value> inputs(function_->num_inputs());
+    const std::vector<Value> primals = unpack(primals_);
+    const std::vector<size_t>& places = function_->parts()->primal_inputs;
+    for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = primals[i];
+    for (const Unread& other : others_) inputs[other.input] = other.value();
+    return inputs;
+  }
+
   std::shared_ptr<CompiledFunction> function_;
   std::vector<Kept> saved_values_, primals_;
+  std::vector<Unread> others_;
+  RandomStates random_;
   std::vector<autograd::SavedTensor> more_;
   std::vector<Tensor> written_;     // by the backward
   std::vector<SymIntVec> strides_;  // in which the backward takes gradients of outputs
@@ -138,6 +222,15 @@ void check_tangents(const std::vector<Value>& inputs) {
         !is_tensor(inputs[i]) || !autograd::any_tangent(inputs[i].get<Tensor>()), "input ", i,
         " of a compiled program is a dual tensor; a program that was "
         "traced has no tangents (taeda.compile takes dual tensors)");
+}
+
+// What casts now casts while the program is traced again.
+TraceAgain on_such_a_thread(TraceAgain trace) {
+  return [trace = std::move(trace), state = AutocastState()](const std::vector<Value>& values,
+                                                             const fx::RetraceOptions& options) {
+    const auto casting = state.enter();
+    return trace(values, options);
+  };
 }
 
 const auto read_none = [](const std::string& name) -> Value {
@@ -167,8 +260,12 @@ class Compiler {
   }
   const fx::RetraceOptions& options() const { return trace_; }
 
-  std::shared_ptr<CompiledFunction> compile(fx::Retraced traced, fx::AttributeReader read) {
+  std::shared_ptr<CompiledFunction> compile(fx::Retraced traced, fx::AttributeReader read,
+                                            TraceAgain again,
+                                            std::vector<fx::GradientOrder> orders = {}) {
     made_->traced_ = std::move(traced);
+    made_->trace_again_ = std::move(again);
+    made_->orders_ = std::move(orders);
     made_->num_inputs_ = inputs_.size();
     made_->options_ = options_;
     made_->options_.fakes.clear();
@@ -188,6 +285,7 @@ class Compiler {
       return made_;
     }
     rank_edges();
+    find_draws();
     if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
@@ -274,6 +372,21 @@ class Compiler {
         made_->edge_ranks_.push_back(static_cast<uint32_t>(
             std::find(arrivals.begin(), arrivals.end(), i) - arrivals.begin()));
   }
+  void find_draws() {
+    for (const fx::Node& node : *made_->traced_.graph) {
+      const dispatch::Operator* op = node.target().op();
+      if (!op || !op->has(dispatch::Tag::NondeterministicSeeded)) continue;
+      Generator from = default_cpu_generator();
+      const auto take = [&](const fx::Arg& arg) {
+        if (arg.is_constant() && arg.constant().is<Generator>() &&
+            arg.constant().get<Generator>().defined())
+          from = arg.constant().get<Generator>();
+      };
+      for (const fx::Arg& arg : node.args()) take(arg);
+      for (const auto& [name, arg] : node.kwargs()) take(arg);
+      if (!std::ranges::count(made_->drawn_from_, from)) made_->drawn_from_.push_back(from);
+    }
+  }
   void note_changing_sizes(const fx::Graph& graph) {
     if (!options_.on_changing_sizes) return;
     made_->changing_inputs_.clear();
@@ -314,7 +427,19 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
   fx::RetraceOptions trace = compiler.options();
   trace.names.clear();  // those of the graph
   const autograd::WithoutSavedTensorHooks unseen;
-  return compiler.compile(fx::retrace(graph, inputs, trace, attributes), attributes);
+  fx::Retraced traced = fx::retrace(graph, inputs, trace, attributes);
+  if (!trace.differentiates) return compiler.compile(std::move(traced), attributes, nullptr);
+  std::map<std::string, Value> read;
+  for (const fx::Node& node : graph)
+    if (node.op() == fx::OpCode::GetAttr && !read.count(*node.target().name()))
+      read[*node.target().name()] = attributes(*node.target().name());
+  return compiler.compile(
+      std::move(traced), attributes,
+      on_such_a_thread([graph = fx::clone(graph), read = std::move(read)](
+                           const std::vector<Value>& values, const fx::RetraceOptions& options) {
+        return fx::retrace(*graph, values, options,
+                           [&](const std::string& name) { return read.at(name); });
+      }));
 }
 
 std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
@@ -327,13 +452,20 @@ TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
   const bool differentiates = has_gradients(inputs);
   const Compiler compiler(inputs, options, differentiates);
   const autograd::WithoutSavedTensorHooks unseen;
-  return {fx::trace(program, inputs, compiler.options()), inputs, differentiates};
+  TracedProgram made{fx::trace(program, inputs, compiler.options()), inputs, differentiates,
+                     nullptr};
+  if (differentiates && options.again)
+    made.again = on_such_a_thread([program = options.again](const std::vector<Value>& values,
+                                                            const fx::RetraceOptions& trace) {
+      return fx::trace(program, values, trace);
+    });
+  return made;
 }
 
 std::shared_ptr<CompiledFunction> compile(TracedProgram program, const AotOptions& options) {
   Compiler compiler(program.inputs, options, program.differentiates);
   const autograd::WithoutSavedTensorHooks unseen;
-  return compiler.compile(std::move(program.traced), read_none);
+  return compiler.compile(std::move(program.traced), read_none, std::move(program.again));
 }
 
 std::shared_ptr<CompiledFunction> compile(fx::Program program, const std::vector<Value>& inputs,
@@ -378,6 +510,7 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   check_tangents(inputs);
   check_apart(inputs);
   check_duplicates(inputs);
+  RandomStates random = random_states();
   std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
     const ExcludeKeys cast_already(Key::Autocast);
@@ -388,7 +521,7 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   const size_t num_told = parts_ && !tells_saved ? parts_->num_values : changing_values_.size();
   for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
     tell_sizes(values[i], changing_values_[i]);
-  if (parts_) values = record(inputs, std::move(values));
+  if (parts_) values = record(inputs, std::move(values), std::move(random));
   if (gives_nothing_) return {};
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
@@ -404,7 +537,7 @@ void CompiledFunction::tell_sizes(const Value& value, const std::vector<int64_t>
 
 // The values with histories; what is saved goes to their node.
 std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
-                                            std::vector<Value> all) {
+                                            std::vector<Value> all, RandomStates random) {
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(parts_->num_values);
   if (traced_.tangents.empty() && std::none_of(all.begin(), end, is_tensor)) {
     all.erase(end, all.end());
@@ -444,7 +577,15 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     for (const Saved& saved : parts_->primals) primals.push_back(place(saved));
     std::vector<Tensor> written;
     for (const size_t i : traced_.written_back) written.push_back(inputs[i].get<Tensor>());
-    node->keep(std::move(to_save), std::move(primals), std::move(written), outputs);
+    std::vector<Unread> others;
+    for (size_t i = 0, k = 0; i < inputs.size(); ++i) {
+      if (k < parts_->primal_inputs.size() && parts_->primal_inputs[k] == i)
+        ++k;
+      else
+        others.emplace_back(i, inputs[i]);
+    }
+    node->keep(std::move(to_save), std::move(primals), std::move(others), std::move(written),
+               outputs, std::move(random));
   }
   all.resize(parts_->num_values);
   return all;
@@ -479,35 +620,64 @@ std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& sav
   return by_input(results);
 }
 
-std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& primals,
-                                                const std::vector<Tensor>& grads) {
-  TAEDA_CHECK(traced_.written_back.empty(),
-              "aot_autograd does not support input mutations with requires_grad in backward for "
-              "create_graph=True");
-  std::vector<Value> inputs = primals;
-  for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
+RandomStates CompiledFunction::random_states() const {
+  RandomStates states;
+  for (const Generator& generator : drawn_from_)
+    states.emplace_back(generator, generator.get_state());
+  return states;
+}
+
+std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs,
+                                                const std::vector<Tensor>& grads,
+                                                const RandomStates& random) {
+  std::vector<Value> all = inputs;
+  for (const size_t i : traced_.tangents) all.push_back(grads.at(i));
   std::vector<bool> needs;
-  for (const Value& v : inputs) needs.push_back(needs_gradient(v));
+  for (const Value& v : all) needs.push_back(needs_gradient(v));
+  for (const size_t i : traced_.gradients) needs[i] = true;
   std::shared_ptr<CompiledFunction> function;
   {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<CompiledFunction>& kept = twice_[needs];
-    if (!kept) {
-      std::vector<Value> like;
-      const std::vector<fx::Node*> placeholders = parts_->gradients->placeholders();
-      for (size_t i = 0; i < placeholders.size(); ++i) {
-        like.push_back(placeholders[i]->val());
-        if (!needs[i]) continue;
-        const Tensor t = autograd::detached(like.back().get<Tensor>());
-        autograd::set_requires_grad(t, true);
-        like.back() = Value(t);
-      }
-      kept = compile(*parts_->gradients, like, options_,
-                     [&](const std::string& name) { return attributes_.at(name); });
-    }
+    if (!kept) kept = compile_twice(needs);
     function = kept;
   }
-  return by_input((*function)(inputs));
+  const WithRandomStates drawing(random);
+  return by_input((*function)(all));
+}
+
+// Note [Gradients as a program]
+std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
+    const std::vector<bool>& needs) const {
+  TAEDA_CHECK(traced_.written_back.empty(),
+              "aot_autograd does not support input mutations with requires_grad in backward for "
+              "create_graph=True");
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !is_sharing_,
+                   "gradients of the gradients of a compiled program that writes to inputs which "
+                   "share memory");
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, trace_again_,
+                   "gradients of the gradients of a compiled program that is not there any more");
+  std::vector<Value> like;
+  const std::vector<fx::Node*> placeholders = traced_.graph->placeholders();
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    like.push_back(placeholders[i]->val());
+    if (!needs[i]) continue;
+    const Tensor t = autograd::detached(like.back().get<Tensor>());
+    autograd::set_requires_grad(t, true);
+    like.back() = Value(t);
+  }
+  AotOptions options = options_;
+  // Attention in one call has gradients, which have none.
+  options.make_watcher = nullptr;
+  std::vector<fx::GradientOrder> orders = orders_;
+  orders.push_back({traced_.tangents.size(), traced_.gradients});
+  Compiler compiler(like, options, true);
+  fx::RetraceOptions trace = compiler.options();
+  trace.orders = orders;
+  const autograd::WithoutSavedTensorHooks unseen;
+  return compiler.compile(
+      trace_again_(like, trace), [&](const std::string& name) { return attributes_.at(name); },
+      trace_again_, std::move(orders));
 }
 
 }  // namespace taeda::aot

@@ -7,6 +7,7 @@
 
 #include "taeda/aot/partition.h"
 #include "taeda/aot/size_checks.h"
+#include "taeda/core/generator.h"
 #include "taeda/fx/compiler.h"
 
 namespace taeda::aot {
@@ -42,7 +43,16 @@ struct AotOptions {
   std::vector<Tensor> fakes;             // as fx::RetraceOptions has them
   int64_t number = 0;                    // of the program, for messages
   std::shared_ptr<void> kept;            // lives as long as what is compiled may run
+  // Of a program that is no graph: the same one, for gradients of gradients, which are traced when
+  // they are asked for. Null: they are refused.
+  std::function<Value(std::vector<Value> inputs)> again;
 };
+
+// Traces the same program once more, on inputs like these.
+using TraceAgain =
+    std::function<fx::Retraced(const std::vector<Value>&, const fx::RetraceOptions&)>;
+// Random generators and their states.
+using RandomStates = std::vector<std::pair<Generator, GeneratorImpl::State>>;
 
 class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
  public:
@@ -53,6 +63,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   const fx::Retraced& traced() const { return traced_; }
   // Nothing where no input needs a gradient.
   const std::optional<Partition>& parts() const { return parts_; }
+  size_t num_inputs() const { return num_inputs_; }
   // Of the tensors among the inputs: the order in which eager has their gradients.
   Span<uint32_t> edge_ranks() const { return edge_ranks_; }
   // What the backward does with gradients of values: one per input, undefined where there is none.
@@ -61,19 +72,22 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
                                    const std::vector<Tensor>& grads,
                                    const std::vector<Tensor>& written) const;
   // The same from the inputs, as a function that is differentiable itself; it is compiled at the
-  // first call.
-  std::vector<Tensor> run_twice(const std::vector<Value>& primals,
-                                const std::vector<Tensor>& grads);
+  // first call. `random`: the states before the forward.
+  std::vector<Tensor> run_twice(const std::vector<Value>& inputs, const std::vector<Tensor>& grads,
+                                const RandomStates& random);
 
  private:
   friend class Compiler;
-  std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values);
+  std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values,
+                            RandomStates random);
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_apart(const std::vector<Value>& inputs) const;
   void check_duplicates(const std::vector<Value>& inputs) const;
   void check_gradients(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
+  RandomStates random_states() const;
+  std::shared_ptr<CompiledFunction> compile_twice(const std::vector<bool>& needs) const;
 
   fx::Retraced traced_;
   std::optional<Partition> parts_;
@@ -93,6 +107,9 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   bool checks_gradients_ = false;  // that no input needs one
   // For gradients of gradients.
   AotOptions options_;
+  TraceAgain trace_again_;
+  std::vector<fx::GradientOrder> orders_;  // that this program is of another
+  std::vector<Generator> drawn_from_;      // by the program
   std::map<std::string, Value> attributes_;
   mutable std::mutex mutex_;
   std::map<std::vector<bool>, std::shared_ptr<CompiledFunction>> twice_;  // by what needs gradients
@@ -104,6 +121,7 @@ struct TracedProgram {
   fx::Retraced traced;
   std::vector<Value> inputs;  // that it was traced on
   bool differentiates;        // the graph is a joint one
+  TraceAgain again;
 };
 TAEDA_API TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
                               const AotOptions& options);

@@ -163,7 +163,6 @@ class Partitioner {
     made.primal_inputs = primal_inputs();
     write_forward(made);
     made.backward = write_backward();
-    made.gradients = write_gradients();
     made.report = report();
     return made;
   }
@@ -173,7 +172,6 @@ class Partitioner {
     Partition made;
     made.num_values = results_.size();
     made.primal_inputs = primal_inputs();
-    made.gradients = write_gradients();
     return made;
   }
 
@@ -203,8 +201,9 @@ class Partitioner {
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
   }
 
-  // Operators that give nothing, or are there for their effect. What the backward does begins with
-  // the first node that a tangent reaches; of it, those are kept that tangents reach.
+  // Operators that give nothing, or are there for their effect: draws of random numbers too, since
+  // later ones stand behind them in the stream. What the backward does begins with the first node
+  // that a tangent reaches; of it, those are kept that tangents reach.
   void find_effects() {
     back_roots_ = gradients_;
     bool is_front = true;
@@ -213,7 +212,10 @@ class Partitioner {
       is_front &= is_before(*node);
       const dispatch::Operator* op = node->target().op();
       if (!op || is_assertion(*node)) continue;
-      if (!dispatch::call_form(*op).returns.empty() && !fx::is_effectful(*op)) continue;
+      const bool has_effect = dispatch::call_form(*op).returns.empty() || fx::is_effectful(*op);
+      const bool is_done = !node->meta_value(fx::kReplayedMeta).is_none();
+      const bool is_draw = is_random(*node) && !drawn_again_.count(node);
+      if (!is_draw && (!has_effect || is_done)) continue;
       if (is_front)
         effects_.push_back(node);
       else if (!is_before(*node))
@@ -235,6 +237,7 @@ class Partitioner {
                   " in its first pass and by ", node.name(), " when it is computed again");
       if (node.target().op() == &ops::native_dropout) reuse_masks(node, drawn);
       node.replace_uses(Arg(drawn));
+      drawn_again_.insert(&node);
     }
   }
   // What a mask leaves of the input is computed again from the mask, which is smaller.
@@ -339,22 +342,28 @@ class Partitioner {
       for (const SymInt& stride : t.sym_strides())
         if (const fx::Expr* number = expr_of(stride); number && !number->is_symbol()) look(number);
     }
-    for (const fx::Expr* symbol : asked)
-      if (told.insert(symbol).second)
-        if (const Node* size = size_of(symbol)) saved_.push_back(size);
+    std::erase_if(asked, [&](const fx::Expr* symbol) { return !told.insert(symbol).second; });
+    if (!asked.empty()) save_sizes(asked);
   }
-  // A node of the forward that gives a size; null where no input has it.
-  const Node* size_of(const fx::Expr* symbol) {
+  // As nodes of the forward that give them. Those that no input has are left out.
+  void save_sizes(const std::vector<const fx::Expr*>& symbols) {
+    std::unordered_map<const fx::Expr*, const Node*> numbers;
     for (const Node* node : order_)
-      if (is_before(*node) && is_number(*node) && expr_of(node->val()) == symbol) return node;
+      if (is_before(*node) && is_number(*node)) numbers.emplace(expr_of(node->val()), node);
+    std::unordered_map<const fx::Expr*, std::pair<Node*, size_t>> dims;
     for (size_t i = 0; i < num_inputs_; ++i) {
       if (!is_tensor(*placeholders_[i])) continue;
       const Tensor t = placeholders_[i]->val().get<Tensor>();
       const SymIntList sizes = t.sym_sizes();
       for (size_t d = 0; d < sizes.size(); ++d)
-        if (expr_of(sizes[d]) == symbol) return &read_size(*placeholders_[i], d);
+        if (const fx::Expr* size = expr_of(sizes[d])) dims.try_emplace(size, placeholders_[i], d);
     }
-    return nullptr;
+    for (const fx::Expr* symbol : symbols) {
+      if (const auto number = numbers.find(symbol); number != numbers.end())
+        saved_.push_back(number->second);
+      else if (const auto dim = dims.find(symbol); dim != dims.end())
+        saved_.push_back(&read_size(*dim->second.first, dim->second.second));
+    }
   }
   const Node& read_size(Node& input, size_t dim) {
     const auto first = std::find_if(order_.begin(), order_.end(),
@@ -525,24 +534,6 @@ class Partitioner {
     return Arg(clone_in(graph, given.at(&input), input));
   }
 
-  IntrusivePtr<fx::Graph> write_gradients() {
-    auto graph = make_intrusive<fx::Graph>();
-    std::unordered_map<const Node*, Arg> given;
-    for (size_t i = 0; i < placeholders_.size(); ++i)
-      if (i >= num_inputs_ || needed_back_.count(placeholders_[i]))
-        given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
-    copy_needed(order_, back_roots_, *graph, given);
-    return finished(std::move(graph), given);
-  }
-  // The graph with the gradients as its output.
-  IntrusivePtr<fx::Graph> finished(IntrusivePtr<fx::Graph> graph,
-                                   const std::unordered_map<const Node*, Arg>& given) {
-    std::vector<Arg> out;
-    for (const Arg& gradient : gradients_) out.push_back(moved(gradient, given));
-    graph->output(Arg::tuple(std::move(out)));
-    return graph;
-  }
-
   IntrusivePtr<fx::Graph> write_backward() {
     auto graph = make_intrusive<fx::Graph>();
     std::unordered_map<const Node*, Arg> given;
@@ -550,7 +541,10 @@ class Partitioner {
     for (size_t i = num_inputs_; i < placeholders_.size(); ++i)
       given[placeholders_[i]] = Arg(placeholder_like(*placeholders_[i], *graph));
     copy_needed(order_, back_roots_, *graph, given);
-    return finished(std::move(graph), given);
+    std::vector<Arg> out;
+    for (const Arg& gradient : gradients_) out.push_back(moved(gradient, given));
+    graph->output(Arg::tuple(std::move(out)));
+    return graph;
   }
 
   std::string report() const {
@@ -578,6 +572,7 @@ class Partitioner {
   std::vector<Arg> results_, gradients_;
   std::vector<Arg> back_roots_;  // gradients, and what the backward does for its effect
   std::vector<const Node*> effects_;
+  NodeSet drawn_again_;  // nodes that reuse_draws() replaced
   NodeSet behind_, needed_back_, needed_front_, is_gradient_, again_, written_;
   std::vector<const Node*> saved_;
 };

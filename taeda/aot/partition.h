@@ -38,11 +38,8 @@ struct Partition {
   IntrusivePtr<fx::Graph> forward, backward;
   size_t num_values = 0;
   std::vector<Saved> saved;
-  // The gradients as a function of inputs and tangents, for gradients of gradients: it takes the
-  // inputs that it needs, then the tangents.
-  IntrusivePtr<fx::Graph> gradients;
-  std::vector<size_t> primal_inputs;
-  std::vector<Saved> primals;  // where these inputs are
+  std::vector<size_t> primal_inputs;  // that the gradients are made of
+  std::vector<Saved> primals;         // where these inputs are
   // For people: one line per value that is saved or computed again, with its bytes and the reason.
   std::string report;
 };
@@ -60,8 +57,8 @@ struct PartitionOptions {
 TAEDA_API Partition partition(const fx::Retraced& joint, size_t num_inputs,
                               const PartitionOptions& options = {});
 
-// The same for parts that somebody else cut: `forward` returns the values and then everything that
-// is saved, `backward` takes that and the tangents.
+// The same as partition() for parts that somebody else cut: `forward` returns the values and then
+// everything that is saved, `backward` takes that and the tangents.
 TAEDA_API Partition take_parts(const fx::Retraced& joint, size_t num_inputs,
                                const fx::Graph& forward, IntrusivePtr<fx::Graph> backward);
 

@@ -31,6 +31,8 @@ void pop_saved_tensor_hooks() {
   stack.pairs.pop_back();
 }
 
+size_t num_saved_tensor_hooks() { return stack.pairs.size(); }
+
 SavedTensorHooksScope::SavedTensorHooksScope() : outer_(stack.pairs) {}
 SavedTensorHooksScope::~SavedTensorHooksScope() {
   autograd_detail::saved_hooks_in_process += static_cast<uint32_t>(outer_.size());

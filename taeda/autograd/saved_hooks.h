@@ -26,6 +26,7 @@ class TAEDA_API SavedTensorHooks : public RefCounted {
 // The thread's stack of default hooks; the innermost pair packs everything that is saved.
 TAEDA_API void push_saved_tensor_hooks(IntrusivePtr<SavedTensorHooks> hooks);
 TAEDA_API void pop_saved_tensor_hooks();
+TAEDA_API size_t num_saved_tensor_hooks();  // pairs on this thread
 // Keeps the thread's stack: what is pushed or popped until the end of the scope is undone there.
 class TAEDA_API SavedTensorHooksScope {
  public:

@@ -44,11 +44,6 @@ bool is_given(const Node& node) {
   return node.op() == OpCode::Placeholder || node.op() == OpCode::GetAttr;
 }
 
-bool has_same_look(const Tensor& a, const Tensor& b) {
-  return a.sym_sizes() == b.sym_sizes() && a.sym_strides() == b.sym_strides() &&
-         a.impl()->sym_storage_offset() == b.impl()->sym_storage_offset();
-}
-
 class Writer {
  public:
   explicit Writer(const TracedProgram& program)
@@ -100,14 +95,18 @@ class Writer {
     return values_.size() - 1;
   }
 
-  std::vector<Arg> look_of(const Tensor& t) {
+  // As the elements lie in the memory of input `i`, which may be a part of the input's storage
+  // inside (Note [Shared inputs]).
+  std::vector<Arg> look_of(const Tensor& t, size_t i) {
+    const SymInt moved =
+        program_.values[i].get<Tensor>().impl()->sym_storage_offset() - program_.looks[i].offset;
     const auto list = [&](SymIntList numbers) {
       std::vector<Arg> items;
       for (const SymInt& n : numbers) items.push_back(program_.tracer.arg_of(Value(n)));
       return Arg::list(std::move(items));
     };
     return {list(t.sym_sizes()), list(t.sym_strides()),
-            program_.tracer.arg_of(Value(t.impl()->sym_storage_offset()))};
+            program_.tracer.arg_of(Value(t.impl()->sym_storage_offset() + moved))};
   }
 
   void add_write(size_t i) {
@@ -115,7 +114,7 @@ class Writer {
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, memory(t) == program_.memories[i], "input ", i,
                      " gets the memory of another tensor in the program (set_, .data = ...)");
     Write write{i};
-    if (!has_same_look(t, program_.values[i].get<Tensor>())) write.look = look_of(t);
+    if (Look(t) != program_.looks[i]) write.look = look_of(t, i);
     const bool is_written = program_.functional.is_written(t);
     if (!write.look && !is_written) return;
     is_needed_ = true;
@@ -201,9 +200,13 @@ class Writer {
   static bool is_plain_view(const Tensor& t) {
     return !has_gradient(t) || t.impl()->view_origin() != ViewOrigin::CustomFunction;
   }
-  // A view that was made without recording requires gradients with its base, and has none.
+  // A view that was made without recording requires gradients with its base, and has none. Others
+  // have that of a base which was written to since.
   static bool has_gradient(const Tensor& t) {
-    return autograd::requires_grad(t) && (autograd::has_node(t) || t.impl()->requires_grad_flag());
+    if (!autograd::requires_grad(t)) return false;
+    const bool is_plain = t.impl()->view_origin() == ViewOrigin::Default;
+    return t.impl()->requires_grad_flag() ||
+           (is_plain ? autograd::grad_fn(t) != nullptr : autograd::has_node(t));
   }
 
   Result result_of(const Tensor& t) {
@@ -237,7 +240,7 @@ class Writer {
       TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
                        "a result looks at another one in a way that is not compiled");
       view.node = nullptr;
-      view.look = look_of(t);
+      view.look = look_of(t, base.number);
       note_numbers(view.look);
     }
     views_.push_back(std::move(view));

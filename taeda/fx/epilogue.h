@@ -18,6 +18,17 @@
 
 namespace taeda::fx {
 
+// Where a tensor's elements lie in its memory.
+struct Look {
+  SymIntVec sizes, strides;
+  SymInt offset = 0;
+
+  Look() = default;
+  explicit Look(const Tensor& t)
+      : sizes(t.sym_sizes()), strides(t.sym_strides()), offset(t.impl()->sym_storage_offset()) {}
+  bool operator==(const Look&) const = default;
+};
+
 // A program at the end of its trace.
 struct TracedProgram {
   Tracer& tracer;
@@ -26,6 +37,7 @@ struct TracedProgram {
   const std::vector<Value>& inputs;  // as the program sees them
   const std::vector<IntrusivePtr<autograd::Node>>& histories;  // of the inputs, at the start
   const std::vector<const Aliased*>& memories;                 // the same
+  const std::vector<Look>& looks;                              // the same
   FunctionRef<Value(const Value& v)> value_of;
   FunctionRef<Tensor(const Tensor& value)> copy;  // as a node of the graph
 };

@@ -489,6 +489,11 @@ void FakeMode::remember_number(const Operator& op, const Tensor& t, Value number
 
 // Views of one storage get views of one copy.
 void FakeMode::copy_values(const Tensor& real, const Tensor& fake) {
+  // Another fake of the same tensor.
+  if (const Tensor known = value_of(real); known.defined()) {
+    values_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()), known};
+    return;
+  }
   const bool has_memory = real.is_cpu() && !is_fake(real) && !dispatch::has_no_memory(real) &&
                           !real.impl()->has_symbolic_sizes();
   if (!has_memory) return;

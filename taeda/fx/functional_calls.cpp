@@ -10,6 +10,7 @@
 #include "taeda/fx/bind.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/selection/operators.h"
 #include "taeda/ops/view/operators.h"
 
 namespace taeda::fx {
@@ -240,6 +241,34 @@ void FunctionalCalls::take_values(Stack& stack) {
   dispatch::map_tensors(stack, [&](const Tensor& t) { return value_of(t); });
 }
 
+// masked_fill_ of an expanded tensor, of which eager warns: an element is filled if one of those in
+// its place is. True where it was done.
+bool FunctionalCalls::fill_repeats(Operator& op, const Tensor& self, Stack stack) {
+  if (&op != &ops::masked_fill__Scalar && &op != &ops::masked_fill__Tensor) return false;
+  FunctionalState& s = *find(self);
+  std::vector<int64_t> repeated;
+  for (size_t d = 0; d < s.strides.size(); ++d)
+    if (s.strides[d] == SymInt(0) && s.sizes[d] != SymInt(1))
+      repeated.push_back(static_cast<int64_t>(d));
+  if (repeated.empty()) return false;
+  Operator& functional = &op == &ops::masked_fill__Scalar
+                             ? static_cast<Operator&>(ops::masked_fill_Scalar)
+                             : ops::masked_fill_Tensor;
+  Tensor once = synced(self, s), mask = stack.at(1).get<Tensor>().expand(once.sym_sizes());
+  const IntrusivePtr<FunctionalState> part = s.copy();
+  for (const int64_t d : repeated) {
+    once = once.narrow(d, 0, 1);
+    mask = mask.any(d, true);
+    part->sizes[static_cast<size_t>(d)] = SymInt(1);
+  }
+  stack[0] = Value(once);
+  stack[1] = Value(mask);
+  dispatch::call_boxed(functional, stack);
+  part->write(stack.at(0).get<Tensor>());
+  synced(self, s);
+  return true;
+}
+
 // Records that `self` now holds `value`.
 void FunctionalCalls::write(const Tensor& self, Tensor value) {
   FunctionalState& s = *find(self);
@@ -263,6 +292,10 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
   const Stack program = stack;
   take_values(stack);
   const Tensor before = synced(self, state);
+  if (fill_repeats(op, self, stack)) {
+    stack.assign(1, Value(self));
+    return;
+  }
   const bool is_whole_copy = op.traits.overwrites == dispatch::Overwrite::Source &&
                              is_like(before, stack.at(1).get<Tensor>());
   Operator* functional = is_whole_copy ? nullptr : functional_of(op, schema, false);

@@ -210,9 +210,11 @@ bool is_reserved(const std::string& name) {
 
 std::string sanitized(std::string_view text) {
   std::string out;
+  out.reserve(text.size());
   bool was_bad = false;
   for (const char c : text) {
-    const bool is_good = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    const bool is_good =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (is_good)
       out.push_back(c);
     else if (!was_bad)
@@ -245,8 +247,7 @@ std::string Names::make(std::string_view candidate) {
   } else {
     number = std::stoll(name.substr(length + 1));
   }
-  while (contains(name)) name = base + "_" + std::to_string(++number);
-  used_.insert(name);
+  while (!used_.insert(name).second) name = base + "_" + std::to_string(++number);
   counts_[base] = number;
   return name;
 }

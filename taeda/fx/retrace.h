@@ -24,12 +24,23 @@
 
 namespace taeda::fx {
 
+// One order of gradients of a program: those of `wanted` inputs, as a function of the inputs before
+// and of tangents, which are inputs behind them.
+struct GradientOrder {
+  size_t num_tangents = 0;
+  std::vector<size_t> wanted;
+};
+
 struct RetraceOptions {
   // Runs instead of an operator where it gives true; null: operators stay as they are.
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> decompose;
   bool functionalizes = true;
   // The joint graph: gradients of the results are part of the graph.
   bool differentiates = false;
+  // Not the program is traced but its gradients, or those of its gradients, as eager has them with
+  // `create_graph`: what it detaches, its hooks and its own functions act as they do there. Inputs
+  // that it writes to are copies.
+  std::vector<GradientOrder> orders;
   // The graph gives values alone; an epilogue makes them what the program gives (epilogue.h).
   // Otherwise results that share memory with inputs or each other are values like others.
   bool keeps_aliases = false;

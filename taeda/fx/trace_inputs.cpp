@@ -46,12 +46,15 @@ void TraceRun::add_inputs() {
   for (size_t i = 0; i < given_.size(); ++i) add_input(i, given_[i]);
   if (told_)
     for (const SharedMemory& memory : told_->memories) add_shared(memory);
-  for (const Value& v : inputs_) {
-    const bool is_tensor = v.is<Tensor>() && v.get<Tensor>().defined();
-    histories_.push_back(is_tensor ? autograd::grad_fn(v.get<Tensor>()) : nullptr);
-    memories_.push_back(is_tensor && functional_ ? functional_->memory_of(v.get<Tensor>())
-                                                 : nullptr);
-  }
+  for (const Value& v : seen_.inputs) note_start(seen_, v);
+}
+
+void TraceRun::note_start(Seen& seen, const Value& input) const {
+  const bool is_tensor = input.is<Tensor>() && input.get<Tensor>().defined();
+  seen.histories.push_back(is_tensor ? autograd::grad_fn(input.get<Tensor>()) : nullptr);
+  seen.memories.push_back(is_tensor && functional_ ? functional_->memory_of(input.get<Tensor>())
+                                                   : nullptr);
+  seen.looks.push_back(is_tensor ? Look(input.get<Tensor>()) : Look());
 }
 
 void TraceRun::add_input(size_t index, const Value& v) {
@@ -63,8 +66,8 @@ void TraceRun::add_input(size_t index, const Value& v) {
       tracer_->add_input(name, v);
     else
       tracer_->graph().placeholder(name);
-    values_.push_back(v);
-    inputs_.push_back(v);
+    seen_.values.push_back(v);
+    seen_.inputs.push_back(v);
     return;
   }
   const Tensor& given = v.get<Tensor>();
@@ -76,8 +79,8 @@ void TraceRun::add_input(size_t index, const Value& v) {
       is_shared || index >= options_.fakes.size() || !options_.fakes[index].defined();
   const Tensor value = fake_like(is_made ? given : options_.fakes[index]);
   tracer_->add_input(name, value);
-  values_.emplace_back(value);
-  inputs_.emplace_back(is_shared ? Tensor() : with_history(shown(value), value, given, index));
+  seen_.values.emplace_back(value);
+  seen_.inputs.emplace_back(is_shared ? Tensor() : with_history(shown(value), value, given, index));
 }
 
 Tensor TraceRun::with_history(const Tensor& seen, const Tensor& value, const Tensor& given,
@@ -111,22 +114,22 @@ void TraceRun::add_shared(const SharedMemory& memory) {
       const auto same = std::find_if(family.inputs.begin(), family.inputs.end(),
                                      [&](size_t other) { return given(other).impl() == t.impl(); });
       if (*same != i)
-        inputs_[i] = inputs_[*same];
+        seen_.inputs[i] = seen_.inputs[*same];
       else
-        inputs_[i] = Value(is_base ? base : view_of_memory(base, t, memory));
+        seen_.inputs[i] = Value(is_base ? base : view_of_memory(base, t, memory));
     }
   }
 }
 
 // Of the inputs: the one that covers the others, or all of them in a line.
 Tensor TraceRun::value_of_memory(const SharedMemory& memory) {
-  if (memory.whole) return values_[*memory.whole].get<Tensor>();
+  if (memory.whole) return seen_.values[*memory.whole].get<Tensor>();
   const InsideMode below(*this);
   const Tensor& like = given(memory.inputs.front());
   const SymInt length = memory.end - memory.first;
   Tensor line = taeda::zeros({length}, like.dtype(), std::nullopt, like.device());
   for (const size_t i : memory.inputs)
-    line = scatter_into_memory(line, values_[i].get<Tensor>(), given(i), memory);
+    line = scatter_into_memory(line, seen_.values[i].get<Tensor>(), given(i), memory);
   return line;
 }
 

@@ -17,16 +17,6 @@ namespace {
 
 bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
 
-void append_leaves(const Value& v, std::vector<Value>& leaves) {
-  if (v.is<std::shared_ptr<Value::List>>()) {
-    for (const Value& item : *v.get<std::shared_ptr<Value::List>>()) append_leaves(item, leaves);
-  } else if (v.is<std::vector<Tensor>>()) {
-    for (const Tensor& t : v.get<std::vector<Tensor>>()) leaves.emplace_back(t);
-  } else {
-    leaves.push_back(v);
-  }
-}
-
 IntrusivePtr<FakeMode> fake_mode_for(const std::vector<Value>& inputs) {
   IntrusivePtr<FakeMode> found;
   for (const Value& v : inputs)
@@ -58,9 +48,21 @@ void check_options(const RetraceOptions& options) {
               "a trace on the inputs themselves is neither functional nor has gradients");
   TAEDA_CHECK(!options.keeps_aliases || options.functionalizes,
               "a trace with an epilogue is functional");
+  TAEDA_CHECK(options.orders.empty() || (options.differentiates && options.keeps_aliases),
+              "gradients as a program are a joint graph with an epilogue");
 }
 
 }  // namespace
+
+void append_leaves(const Value& v, std::vector<Value>& leaves) {
+  if (v.is<std::shared_ptr<Value::List>>()) {
+    for (const Value& item : *v.get<std::shared_ptr<Value::List>>()) append_leaves(item, leaves);
+  } else if (v.is<std::vector<Tensor>>()) {
+    for (const Tensor& t : v.get<std::vector<Tensor>>()) leaves.emplace_back(t);
+  } else {
+    leaves.push_back(v);
+  }
+}
 
 FreshThread::FreshThread()
     : keys_(local_keys()), modes_(dispatch::modes()), is_inference_(is_inference_mode()) {
@@ -177,7 +179,10 @@ std::optional<Retraced> TraceRun::run(Program program) {
       if (watcher) watching.emplace(*watcher);
       const RunningOrigins running(origins_);
       if (functional_) functional_->is_running = true;
-      append_leaves(program(inputs_), results);
+      if (options_.orders.empty())
+        append_leaves(program(seen_.inputs), results);
+      else
+        results = gradients_of(program);
     }
     origins_.leave_forward();
     if (!functional_) active.reset();
@@ -260,6 +265,7 @@ void TraceRun::note(Node& made) {
   const Node* from = origins_.now();
   if (from) copy_facts(made, *from);
   if (autograd::current_node()) made.set_meta_value("partitioner_tag", Value("is_backward"));
+  if (is_replayed_) made.set_meta_value(kReplayedMeta, Value(true));
   if (options_.on_node) options_.on_node(made, from);
 }
 
@@ -284,7 +290,7 @@ bool TraceRun::finish(const std::vector<Value>& results) {
 
 std::vector<Tensor> TraceRun::give_values(const std::vector<Value>& results) {
   std::vector<Value> all;
-  for (const size_t i : made_.written) all.push_back(inputs_[i]);
+  for (const size_t i : made_.written) all.push_back(seen_.inputs[i]);
   all.insert(all.end(), results.begin(), results.end());
   std::vector<Tensor> roots;
   for (const Value& v : all) {
@@ -295,14 +301,19 @@ std::vector<Tensor> TraceRun::give_values(const std::vector<Value>& results) {
   return roots;
 }
 
-std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& results) {
+Epilogue TraceRun::epilogue_of(const Seen& seen, const std::vector<Value>& results) {
   const auto value = [&](const Value& v) { return value_of(v); };
   const auto copy = [&](const Tensor& t) {
     const InsideMode below(*this);
     return taeda::clone(t);
   };
-  Epilogue epilogue = write_epilogue(
-      {*tracer_, *functional_, values_, inputs_, histories_, memories_, value, copy}, results);
+  return write_epilogue({*tracer_, *functional_, seen.values, seen.inputs, seen.histories,
+                         seen.memories, seen.looks, value, copy},
+                        results);
+}
+
+std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& results) {
+  Epilogue epilogue = epilogue_of(seen_, results);
   std::vector<Tensor> roots;
   for (Epilogue::Given& given : epilogue.values) {
     returned_.push_back(std::move(given.arg));
@@ -314,13 +325,12 @@ std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& resul
 
 // Whether the program changed sizes or strides of an input.
 bool TraceRun::looks_otherwise(size_t i) const {
-  const Tensor &now = inputs_[i].get<Tensor>(), &before = values_[i].get<Tensor>();
-  return now.sym_sizes() != before.sym_sizes() || now.sym_strides() != before.sym_strides();
+  return Look(seen_.inputs[i].get<Tensor>()) != seen_.looks[i];
 }
 
 bool TraceRun::note_written() {
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    if (is_tensor(inputs_[i]) && functional_->is_written(inputs_[i].get<Tensor>()))
+  for (size_t i = 0; i < seen_.inputs.size(); ++i)
+    if (is_tensor(seen_.inputs[i]) && functional_->is_written(seen_.inputs[i].get<Tensor>()))
       made_.written.push_back(i);
   if (told_) return true;
   for (SharedMemory& memory : find_shared_memories(given_)) {
@@ -355,7 +365,7 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
 }
 
 void TraceRun::differentiate(const std::vector<Tensor>& given) {
-  std::vector<Tensor> roots, tangents, wanted, by_input(inputs_.size());
+  std::vector<Tensor> roots, tangents, wanted, by_input(seen_.inputs.size());
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i].defined()) continue;
     made_.tangents.push_back(i);
@@ -368,7 +378,7 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
   std::vector<uint64_t> writes;
-  for (const Value& v : inputs_)
+  for (const Value& v : seen_.inputs)
     writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);
   if (!roots.empty() && !wanted.empty()) {
     const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
@@ -381,13 +391,13 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
     for (size_t i = 0; i < found.size(); ++i) split(sources_[i], found[i], by_input);
   }
   for (const size_t i : made_.gradients) give(by_input[i].defined() ? Value(by_input[i]) : Value());
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (!is_tensor(inputs_[i])) continue;
-    if (functional_->num_writes(inputs_[i].get<Tensor>()) == writes[i]) continue;
+  for (size_t i = 0; i < seen_.inputs.size(); ++i) {
+    if (!is_tensor(seen_.inputs[i])) continue;
+    if (functional_->num_writes(seen_.inputs[i].get<Tensor>()) == writes[i]) continue;
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, options_.keeps_aliases,
                      "the backward writes to input ", i);
     made_.written_back.push_back(i);
-    give(inputs_[i]);
+    give(seen_.inputs[i]);
   }
 }
 

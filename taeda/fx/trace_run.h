@@ -3,6 +3,7 @@
 
 #include "taeda/autograd/node.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/fx/epilogue.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/mode_order.h"
 #include "taeda/fx/regions.h"
@@ -89,12 +90,22 @@ class TraceRun {
     const SharedMemory* memory = nullptr;  // null: that of one input alone
   };
 
+  struct Seen {
+    std::vector<Value> values;  // of the inputs, as the tracer knows them
+    std::vector<Value> inputs;  // as the program sees them
+    // Of those, before the program runs.
+    std::vector<IntrusivePtr<autograd::Node>> histories;
+    std::vector<const Aliased*> memories;
+    std::vector<Look> looks;
+  };
+
   void make_layers();
   RetraceOptions inner_options() const;
   Values fake_results(const Graph& graph, const Values& operands);
   void retrace_regions(dispatch::Operator& op, dispatch::Stack& stack);
   std::function<bool(dispatch::Operator&, dispatch::Stack&)> without_functions();
   void note(Node& made);
+  void note_start(Seen& seen, const Value& input) const;
 
   // ---- inputs ----
   Tensor fake_like(const Tensor& t);
@@ -118,9 +129,15 @@ class TraceRun {
   // What the graph gives, with the tensors of the program whose gradients belong to it.
   std::vector<Tensor> give_values(const std::vector<Value>& results);
   std::vector<Tensor> give_with_epilogue(const std::vector<Value>& results);
+  Epilogue epilogue_of(const Seen& seen, const std::vector<Value>& results);
   void check_attributes();
   Tensor tangent_of(const Tensor& root);
   void differentiate(const std::vector<Tensor>& given);
+  // Note [Gradients as a program]
+  std::vector<Value> gradients_of(Program program);
+  std::vector<Value> gradients_of(const Epilogue& values, const GradientOrder& order,
+                                  size_t first_tangent);
+  Seen copies_of_inputs(size_t count);
   void split(const Source& source, const Tensor& grad, std::vector<Tensor>& by_input);
 
   const RetraceOptions& options_;
@@ -131,10 +148,8 @@ class TraceRun {
   IntrusivePtr<Tracer> tracer_;
   IntrusivePtr<FunctionalMode> functional_;  // null where nothing is functionalized
   Origins origins_;
-  std::vector<Value> values_;                            // of the inputs, as the tracer knows them
-  std::vector<Value> inputs_;                            // as the program sees them
-  std::vector<IntrusivePtr<autograd::Node>> histories_;  // of the inputs
-  std::vector<const Aliased*> memories_;                 // the same
+  bool is_replayed_ = false;  // the program runs for its gradients
+  Seen seen_;
   std::vector<Source> sources_;
   std::vector<std::pair<std::string, Tensor>> attributes_;
   std::vector<Arg> returned_;
@@ -142,7 +157,7 @@ class TraceRun {
 };
 
 // A thread as it is when it starts, until the end of the scope.
-class FreshThread {
+class TAEDA_API FreshThread {
  public:
   FreshThread();
   ~FreshThread();
@@ -155,6 +170,9 @@ class FreshThread {
   dispatch::ModeStack modes_;
   bool is_inference_;
 };
+
+// The values in lists, and in lists of them.
+void append_leaves(const Value& v, std::vector<Value>& leaves);
 
 // Facts that a node takes over from the one it comes from.
 void copy_facts(Node& made, const Node& from);

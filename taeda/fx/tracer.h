@@ -13,6 +13,9 @@ namespace taeda::fx {
 
 // Metadata of calls that draw random numbers: their place in the random stream of the program.
 inline constexpr const char kDrawMeta[] = "draw";
+// Of calls that a program makes once more for its gradients: what they do beside computing their
+// results is done (Note [Gradients as a program]).
+inline constexpr const char kReplayedMeta[] = "replayed";
 
 class RegionValue;
 struct CallArgs;

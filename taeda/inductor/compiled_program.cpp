@@ -179,15 +179,15 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
       all->insert(all->end(), compiled.plans.begin(), compiled.plans.end());
     return std::move(compiled.run);
   };
-  const auto program = [&](std::vector<Value> values) {
+  options.again = [function = function_](std::vector<Value> values) {
     std::vector<Tensor> given;
     for (const Value& v : values) given.push_back(v.get<Tensor>());
     auto results = std::make_shared<Value::List>();
-    for (const Tensor& t : function_(given)) results->emplace_back(t);
+    for (const Tensor& t : function(given)) results->emplace_back(t);
     return Value(std::move(results));
   };
   const std::vector<Value> values(inputs.begin(), inputs.end());
-  made->function = aot::compile(program, values, options);
+  made->function = aot::compile(options.again, values, options);
   made->check_constants();
   made->writes = !made->function->traced().written.empty();
   made->sizes = made->env->guard_set(symbols_of(*made->env, fakes));

@@ -91,7 +91,6 @@ void add_written(const std::vector<kernel::Step>& steps, std::vector<int>& writt
 KernelForm::KernelForm(kernel::Kernel kernel, const std::vector<const Expr*>& symbols)
     : kernel_(std::move(kernel)) {
   kernel::Kernel& k = kernel_;
-  kernel::verify(k);
   add_written(k.steps, written_);
   kernel::schedule_for_cpu(k);
   const size_t num_buffers = k.buffers.size();

@@ -47,17 +47,36 @@ std::vector<CompilingUnit> CompiledGraph::Parts::units() {
 
 void CompiledGraph::start_native() {
   const std::lock_guard lock(parts_->native_mutex);
+  bool is_native = true;
+  for (const PlanStep& step : parts_->steps)
+    step.for_each_kernel([&](const KernelStep& kernel) { is_native &= kernel.form().is_native(); });
+  // A run that did not come yet is expected from now on.
+  if (!is_native && (!parts_->is_started || parts_->first_run))
+    parts_->first_run = kernel::CompileQueue::shared().expect_run();
   if (parts_->is_started) return;
   parts_->is_started = true;
   parts_->process = getpid();
-  std::vector<CompilingUnit> units = parts_->units();
-  if (!units.empty()) parts_->first_run = kernel::CompileQueue::shared().expect_run();
-  for (CompilingUnit& unit : units) parts_->submit(std::move(unit));
-  parts_->num_pending.store(static_cast<int>(parts_->pending.size()), std::memory_order_release);
+  if (!is_native) parts_->start_search();
+}
+
+void CompiledGraph::Parts::count_pending() {
+  num_pending.store(static_cast<int>(pending.size()) + (search ? 1 : 0), std::memory_order_release);
+}
+
+// Interpreters of kernels that are not native, or that run in both forms.
+void CompiledGraph::Parts::make_forms() {
+  const std::lock_guard lock(printing());
+  const bool needs_both = is_checked.load(std::memory_order_relaxed);
+  for (const PlanStep& step : steps)
+    step.for_each_kernel([&](KernelStep& kernel) {
+      if (needs_both || !kernel.form().is_native()) kernel.form().make_interpreter();
+    });
+  has_forms.store(true, std::memory_order_release);
 }
 
 std::vector<std::string> CompiledGraph::native_sources() const {
   const std::lock_guard lock(parts_->native_mutex);
+  const std::lock_guard printing_lock(printing());
   std::vector<std::string> sources;
   for (CompilingUnit& unit : parts_->units()) sources.push_back(std::move(unit.source));
   return sources;
@@ -65,7 +84,12 @@ std::vector<std::string> CompiledGraph::native_sources() const {
 
 void CompiledGraph::take_native(FindModule find) {
   const std::lock_guard lock(parts_->native_mutex);
-  for (CompilingUnit& unit : parts_->units())
+  std::vector<CompilingUnit> units;
+  {
+    const std::lock_guard printing_lock(printing());
+    units = parts_->units();
+  }
+  for (CompilingUnit& unit : units)
     if (const std::shared_ptr<kernel::NativeModule> module = find(unit.source))
       for (auto& [form, name] : unit.kernels) form->set_native(module, name);
 }
@@ -77,38 +101,47 @@ void CompiledGraph::Parts::submit_again_after_fork() {
   std::vector<CompilingUnit> lost;
   lost.swap(pending);
   for (CompilingUnit& unit : lost) submit(std::move(unit));
+  if (search) start_search();
 }
 
 // One kernel that cannot be compiled does not keep its neighbours from being native.
 void CompiledGraph::Parts::split(CompilingUnit& unit) {
   std::map<std::string, CompilingUnit> single;
-  for (auto& [form, name] : unit.kernels) {
-    CompilingUnit& one = single[name];
-    if (one.kernels.empty()) one.source = kernel::cpu_prelude() + form->source(name);
-    one.kernels.emplace_back(form, name);
+  {
+    const std::lock_guard lock(printing());
+    for (auto& [form, name] : unit.kernels) {
+      CompilingUnit& one = single[name];
+      if (one.kernels.empty()) one.source = kernel::cpu_prelude() + form->source(name);
+      one.kernels.emplace_back(form, name);
+    }
   }
   for (auto& [name, one] : single) submit(std::move(one));
 }
 
 void CompiledGraph::Parts::take(CompilingUnit& unit) {
   try {
-    const auto module = kernel::NativeModule::load(unit.object.get());
+    const auto module = unit.module ? unit.module : kernel::NativeModule::load(unit.object.get());
     for (auto& [form, name] : unit.kernels) form->set_native(module, name);
   } catch (const Error& error) {
     const std::string& first = unit.kernels.front().second;
     const bool is_single = std::all_of(unit.kernels.begin(), unit.kernels.end(),
                                        [&](const auto& k) { return k.second == first; });
     if (!is_single) return split(unit);
-    const bool is_first = problem.empty();
-    problem = error.what();
-    if (is_first) warn(str("kernels stay interpreted, as they could not be compiled: ", problem));
+    note_problem(error);
   }
+}
+
+void CompiledGraph::Parts::note_problem(const Error& error) {
+  const bool is_first = problem.empty();
+  problem = error.what();
+  if (is_first) warn(str("kernels stay interpreted, as they could not be compiled: ", problem));
 }
 
 // Takes native kernels that are ready. Never waits: another thread may be at it.
 void CompiledGraph::Parts::adopt() {
   const std::unique_lock lock(native_mutex, std::try_to_lock);
   if (!lock) return;
+  take_found();
   submit_again_after_fork();
   std::vector<CompilingUnit> before;
   before.swap(pending);
@@ -117,15 +150,22 @@ void CompiledGraph::Parts::adopt() {
       take(unit);
     else
       pending.push_back(std::move(unit));
-  num_pending.store(static_cast<int>(pending.size()), std::memory_order_release);
+  count_pending();
 }
 
-// Of the first run that comes while kernels are compiled; it ends with the result.
+// Of the first run that comes while kernels are compiled; it ends with the result. Waits for
+// kernels of earlier processes: Note [Kernels of earlier processes].
 std::unique_ptr<kernel::CompileQueue::FirstRun> CompiledGraph::Parts::begin_first_run() {
-  const std::unique_lock lock(native_mutex, std::try_to_lock);
+  std::unique_lock lock(native_mutex, std::try_to_lock);
   if (!lock || !first_run) return nullptr;
   first_run->begin();
-  return std::move(first_run);
+  auto begun = std::move(first_run);
+  const std::shared_ptr<NativeSearch> under_way = process == getpid() ? search : nullptr;
+  lock.unlock();
+  double spent = 0;
+  for (const auto& [stage, stage_seconds] : seconds) spent += stage_seconds;
+  if (under_way) under_way->wait(std::chrono::duration<double>(spent));
+  return begun;
 }
 
 bool CompiledGraph::wait_native(int milliseconds) {
@@ -133,10 +173,10 @@ bool CompiledGraph::wait_native(int milliseconds) {
   if (parts_->num_pending.load(std::memory_order_acquire) > 0) {
     const std::lock_guard lock(parts_->native_mutex);
     parts_->first_run.reset();
-    kernel::CompileQueue::shared().hurry();
   }
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
   while (parts_->num_pending.load(std::memory_order_acquire) > 0) {
+    kernel::CompileQueue::shared().hurry();
     parts_->adopt();
     if (Clock::now() >= end) break;
     if (parts_->num_pending.load(std::memory_order_acquire) > 0)

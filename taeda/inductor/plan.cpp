@@ -157,8 +157,6 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
     if (options.has_post_ops) step.call->post_ops = find_post_ops(*program, group, whole);
     step.kernel = block_kernel(group, std::move(whole));
   }
-  for (const PlanStep& step : steps)
-    step.for_each_kernel([](KernelStep& kernel) { kernel.form().make_interpreter(); });
   seconds.emplace_back("write", watch.lap());
 }
 
@@ -353,12 +351,20 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Program> program, fx::CompiledFn ea
   parts_->find_lifetimes();
   parts_->note_origins(graph);
 }
-CompiledGraph::~CompiledGraph() = default;
+
+CompiledGraph::~CompiledGraph() {
+  if (!parts_->search) return;
+  const std::lock_guard lock(printing());
+  parts_->search->plan = nullptr;
+}
 
 size_t CompiledGraph::num_inputs() const { return parts_->program->inputs.size(); }
 size_t CompiledGraph::num_steps() const { return parts_->steps.size(); }
 void CompiledGraph::set_native_only() { parts_->needs_native = true; }
-void CompiledGraph::set_checked(bool on) { parts_->is_checked = on; }
+void CompiledGraph::set_checked(bool on) {
+  parts_->is_checked = on;
+  parts_->has_forms = false;
+}
 void CompiledGraph::set_timed(bool on) {
   parts_->timed_runs = 0;
   for (const PlanStep& step : parts_->steps) step.nanoseconds = 0;

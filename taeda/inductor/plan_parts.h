@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <future>
 #include <map>
@@ -93,7 +94,31 @@ struct CompilingUnit {
   std::string source;
   std::shared_future<std::string> object;
   std::vector<std::pair<KernelForm*, std::string>> kernels;  // with their names in it
+  std::shared_ptr<kernel::NativeModule> module = nullptr;    // that an earlier process made
 };
+
+// Note [Kernels of earlier processes]
+// A plan that is made has its sources printed and looked up in the cache by another thread, while
+// its caller makes the next plan or starts to run. What is found is loaded, and the first run uses
+// it: that waits for the thread, at most as long as the plan took to be made. What is not found
+// goes to the compiler (Note [Compiles wait for first results]).
+struct NativeSearch {
+  CompiledGraph::Parts* plan;  // null where it is gone; under printing()
+  std::shared_ptr<const std::vector<std::string>> environment;  // for the compiler
+  std::vector<CompilingUnit> units;  // of that thread until the search is done
+  std::exception_ptr error;
+  std::atomic<bool> is_done{false};
+  std::mutex mutex;
+  std::condition_variable has_ended;
+
+  void run();
+  void find_modules();
+  void wait(std::chrono::duration<double> at_most);
+};
+
+// Held while kernels are printed or interpreters are made: both write to the plan's pool of
+// expressions. Forks wait for it.
+std::mutex& printing();
 
 // Memory of runs that is used again: see Note [States of runs] in run.cpp.
 struct RunState {
@@ -134,10 +159,12 @@ struct CompiledGraph::Parts {
   bool is_started = false;
   int64_t process = 0;  // that submitted them
   std::vector<CompilingUnit> pending;
+  std::shared_ptr<NativeSearch> search;  // until its units are taken
   // That is still to come: Note [Compiles wait for first results].
   std::unique_ptr<kernel::CompileQueue::FirstRun> first_run;
-  std::string problem;  // of the last kernel that could not be compiled
-  std::atomic<int> num_pending{0};
+  std::string problem;                 // of the last kernel that could not be compiled
+  std::atomic<int> num_pending{0};     // with the search
+  std::atomic<bool> has_forms{false};  // each kernel can run
 
   // plan.cpp
   void make_steps(const PlanOptions& options);
@@ -155,11 +182,16 @@ struct CompiledGraph::Parts {
   std::shared_ptr<const RunLayout> layout_of(const std::vector<int64_t>& symbols);
 
   // native_kernels.cpp
-  std::vector<CompilingUnit> units();
+  std::vector<CompilingUnit> units();  // under printing()
+  void start_search();
+  void take_found();
+  void count_pending();
+  void make_forms();
   void submit(CompilingUnit unit);
   void adopt();
   std::unique_ptr<kernel::CompileQueue::FirstRun> begin_first_run();
   void take(CompilingUnit& unit);
+  void note_problem(const Error& error);
   void split(CompilingUnit& unit);
   void submit_again_after_fork();
 };

@@ -273,7 +273,7 @@ std::string CompiledGraph::text() const {
 }
 
 std::string CompiledGraph::source() const {
-  const std::lock_guard lock(parts_->native_mutex);
+  const std::lock_guard lock(printing());
   std::string text;
   int number = 0;
   for (const PlanStep& step : parts_->steps) {

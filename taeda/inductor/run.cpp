@@ -610,9 +610,10 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   Parts& plan = *parts_;
   std::unique_ptr<kernel::CompileQueue::FirstRun> first_run;
   if (plan.num_pending.load(std::memory_order_acquire) > 0) {
-    plan.adopt();
     first_run = plan.begin_first_run();
+    plan.adopt();
   }
+  if (!plan.has_forms.load(std::memory_order_acquire)) plan.make_forms();
   const autograd::NoGrad no_grad;
   // Casts are part of the graph.
   const ExcludeKeys without_casts(Key::Autocast);

@@ -17,6 +17,7 @@ TAEDA_TEXT(taeda_text_log, "taeda/kernel/math_log.h")
 TAEDA_TEXT(taeda_text_trig, "taeda/kernel/math_trig.h")
 TAEDA_TEXT(taeda_text_special, "taeda/kernel/math_special.h")
 TAEDA_TEXT(taeda_text_int, "taeda/kernel/math_int.h")
+TAEDA_TEXT(taeda_text_convert, "taeda/kernel/math_convert.h")
 TAEDA_TEXT(taeda_text_complex, "taeda/kernel/math_complex.h")
 TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
 TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
@@ -50,7 +51,7 @@ std::string prelude(bool is_cuda) {
   std::string text;
   for (const char* header :
        {taeda_text_types, taeda_text_polynomials, taeda_text_exp, taeda_text_log, taeda_text_trig,
-        taeda_text_special, taeda_text_int, taeda_text_complex}) {
+        taeda_text_special, taeda_text_int, taeda_text_convert, taeda_text_complex}) {
     append(text, header);
   }
   if (!is_cuda) append(text, taeda_text_memory);

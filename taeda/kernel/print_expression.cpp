@@ -55,7 +55,9 @@ std::string cast_text(Type from, const Node& node, Lanes lanes, const std::strin
     return is_complex(from) ? str(type, "{(", real, ")", arg, ".re, (", real, ")", arg, ".im}")
                             : str(type, "{(", real, ")", arg, ", 0}");
   }
-  if (is_complex(from)) return str("(", type, ")", arg, ".re");
+  const std::string real = is_complex(from) ? arg + ".re" : arg;
+  if (is_integer(node.type) && !is_integer(from)) return str("td_integer<", type, ">(", real, ")");
+  if (is_complex(from)) return str("(", type, ")", real);
   if (lanes == Lanes::One) return str("(", type, ")", arg);
   return str("__builtin_convertvector(", arg, ", ", type, ")");
 }
@@ -121,6 +123,11 @@ std::string resize_text(Type from, const Node& node, const std::string& arg) {
   if (node.type == Type::Mask)
     return str("td_shorten<td_b32>(td_halves([](auto half) { return half != 0; }, ", arg, "))");
   const bool is_shorter = is_two(from, Lanes::Mixed);
+  // The integer of a number is that of a wider one, which it is as well.
+  if (is_integer(node.type) && from == Type::F32)
+    return str("td_halves([](auto half) { return ",
+               cast_text(Type::F64, node, Lanes::Wide64, "half"), "; }, td_widen<td_f64>(", arg,
+               "))");
   return str(is_shorter ? "td_shorten<" : "td_widen<",
              value_type(node.type, is_shorter ? Lanes::Wide32 : Lanes::Wide64), ">(", arg, ")");
 }

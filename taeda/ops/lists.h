@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "taeda/base/error.h"
+#include "taeda/base/function_ref.h"
 #include "taeda/core/tensor.h"
 
 namespace taeda {
@@ -38,5 +39,8 @@ template <class Row>
 void run_rows(size_t rows, Row&& row) {
   for (size_t i = 0; i < rows; ++i) row(i);
 }
+
+// A row's result into the tensor that it is computed of, as an operator in place writes it.
+TAEDA_API void write_row(Tensor& target, FunctionRef<Tensor(const Tensor&)> row);
 
 }  // namespace taeda

@@ -149,7 +149,8 @@ SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
     case MemoryFormat::Contiguous: return contiguous_strides(self.sym_sizes());
     default: break;
   }
-  if (self.is_contiguous()) return contiguous_strides(self.sym_sizes());
+  // Not recomputed where the tensor is contiguous: dimensions of size one, and all of a tensor
+  // without elements, have the strides they were given.
   if (self.impl()->is_non_overlapping_and_dense()) return SymIntVec(self.sym_strides());
   const Tensor* const inputs[] = {&self};
   return strides_in_order(inputs, self.sym_sizes());

@@ -74,6 +74,9 @@ const Expr* ExprPool::constant(ExprValue v) {
   e.kind = v.kind;
   e.value = v;
   if (v.kind != SymKind::Float) e.range = IntRange::of(v.integer);
+  e.hash = hash_of(e);
+  // Most are there already: they are found without a move.
+  if (auto it = interned_.find(&e); it != interned_.end()) return *it;
   return keep(std::move(e));
 }
 

@@ -113,6 +113,31 @@ bool has_started(CompileQueue& queue, const std::filesystem::path& file) {
   return std::filesystem::exists(file);
 }
 
+TEST(CompileQueue, RunsShortWorkBesideItsWorkers) {
+  const FakeCompiler compiler(kHang);
+  CompileQueue queue(1);
+  queue.submit("source", kUncached);
+  started_pid(compiler);
+  std::promise<std::string> done;
+  std::string order;
+  for (const char* name : {"a", "b"}) queue.run_soon([&order, name] { order += name; });
+  queue.run_soon([&] { done.set_value(order); });
+  auto result = done.get_future();
+  ASSERT_EQ(result.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(result.get(), "ab");
+}
+
+TEST(CompileQueue, WaitsForShortWork) {
+  CompileQueue queue(1);
+  bool is_done = false;
+  queue.run_soon([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    is_done = true;
+  });
+  queue.wait();
+  EXPECT_TRUE(is_done);
+}
+
 constexpr auto kLater = CompileQueue::Start::AfterFirstRuns;
 
 TEST(CompileQueue, JobsWaitForFirstRuns) {

@@ -353,8 +353,27 @@ def compare(program, f, compiled, inputs, label, eager_inputs=None):
     for number, (a, b) in enumerate(zip(want_grads, have_grads, strict=True)):
         # Gradients follow the layout of those that were traced.
         if not same(a, b, is_loose or adds_otherwise, has_layout=False):
+            if adds_otherwise and is_as_close(program, f, number, a, b, eager_inputs or inputs):
+                continue
             return f"{label}: gradient {number}\neager    {describe(a)}\ncompiled {describe(b)}"
     return None
+
+
+def is_as_close(program, f, number, eager, compiled, inputs):
+    """Whether a gradient of short numbers is as near to that of doubles as eager's is.
+
+    Large terms that cancel leave what the order of sums makes of them.
+    """
+    if program.writes or eager is None or eager.dtype not in (t.bfloat16, t.float16):
+        return False
+    wide = [
+        x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
+        for x in inputs
+    ]
+    exact = run_eager(f, wide)[1][number].nan_to_num()
+    error = (compiled.double().nan_to_num() - exact).abs()
+    allowed = (eager.double().nan_to_num() - exact).abs() + 0.05 + 0.05 * exact.abs()
+    return bool((error <= allowed).all())
 
 
 def describe(x):
@@ -420,10 +439,7 @@ def check(program):
         return problem or check_native(program, f, compiled, inputs)
     except NotImplementedError as error:
         raise NotCompiledError(str(error)) from error
-    except Exception as error:
-        # masked_fill_ of an expanded tensor, which eager takes with a warning.
-        if program.writes and "more than one element of the written-to tensor" in str(error):
-            raise NotCompiledError(str(error)) from error
+    except Exception:
         return traceback.format_exc(limit=-4)
 
 

@@ -267,3 +267,26 @@ def test_a_saved_view_of_an_input_that_is_written_keeps_the_old_values():
     (gradient,) = t.autograd.grad(result.sum(), w)
     assert t.equal(written, x * 2)
     assert t.equal(gradient, x.t().exp())
+
+
+@pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors")
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_masked_fill_of_expanded_tensors(dynamic):
+    """An element is filled if one of those in its place is, in eager and compiled."""
+
+    def f(x, mask):
+        own = x + 1
+        own.unsqueeze(-1).expand(3, 4).masked_fill_(mask, t.tensor(5.0))
+        x[:1].expand(4).masked_fill_(mask, 7)
+        return own, x.expand(2, 3).masked_fill_(mask[:3], 9), x * 2
+
+    compiled = aot_function(f, lambda gm, _: make_boxed_func(gm.forward), dynamic=dynamic)
+    for mask in ([False, True, False, False], [False] * 4, [False, False, True, True]):
+        mask = t.tensor(mask)
+        mine, other = t.arange(3.0), t.arange(3.0)
+        for a, b in zip(compiled(mine, mask), f(other, mask), strict=True):
+            assert t.equal(a, b)
+        assert t.equal(mine, other)
+    x = t.arange(3.0)
+    x[:1].expand(3).masked_fill_(t.tensor([False, True, False]), 5)
+    assert x.tolist() == [5, 1, 2]

@@ -32,3 +32,72 @@ def test_limits_of_recursion_are_checked():
     t._dynamo.set_recursion_limit(-1)
     with pytest.raises(ValueError, match="recursion limit must be >= 1, or -1 to reset"):
         t._dynamo.set_recursion_limit(0)
+
+
+ERRORS = {
+    "dtypes of a product": lambda x: x @ t.ones(3, 2, dtype=t.int64),
+    "sizes of a product": lambda x: x @ t.ones(4, 2),
+    "sizes of a sum": lambda x: x + t.ones(x.shape[0] + 1, 3),
+    "index": lambda x: x[:, 5],
+    "linear layer": lambda x: t.nn.functional.linear(x, t.ones(2, 4)),
+    "targets": lambda x: t.nn.functional.cross_entropy(x, t.zeros(x.shape[0] + 1, dtype=t.int64)),
+    "write": lambda x: x.to(t.int64).add_(x),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_of_symbolic_sizes_are_those_of_eager(name):
+    t.compiler.reset()
+    compiled = t.compile(ERRORS[name], backend="eager", fullgraph=True, dynamic=True)
+    for size in (6, 7, 8):
+        with pytest.raises((RuntimeError, ValueError, IndexError)) as plain:
+            ERRORS[name](t.ones(size, 3))
+        with pytest.raises(plain.type) as own:
+            compiled(t.ones(size, 3))
+        assert own.type is plain.type and str(own.value) == str(plain.value)
+
+
+def test_scopes_around_an_error_of_symbolic_sizes():
+    left = []
+
+    def function(x):
+        try:
+            with t.no_grad():
+                return x @ t.ones(4, 2)
+        except KeyError:
+            return x
+        finally:
+            left.append(x.shape[0])
+
+    t.compiler.reset()
+    compiled = t.compile(function, backend="eager", fullgraph=True, dynamic=True)
+    for size in (6, 7):
+        with pytest.raises(RuntimeError, match=f"{size}x3 and 4x2"):
+            compiled(t.ones(size, 3))
+        assert left.pop() == size and not left and t.is_grad_enabled()
+
+
+@pytest.mark.parametrize("is_bare", [True, False])
+def test_a_program_that_handles_an_error_of_symbolic_sizes(is_bare):
+    def bare(x):
+        try:
+            return x @ t.ones(4, 2)
+        except:  # noqa: E722
+            return x + 1
+
+    def told(x):
+        try:
+            return x @ t.ones(4, 2)
+        except RuntimeError as error:
+            return str(error)
+
+    function = bare if is_bare else told
+    t.compiler.reset()
+    with pytest.raises(t._dynamo.exc.Unsupported, match="may name sizes"):
+        t.compile(function, backend="eager", fullgraph=True, dynamic=True)(t.ones(6, 3))
+    t.compiler.reset()
+    compiled = t.compile(function, backend="eager", dynamic=True)
+    for size in (6, 7):
+        x = t.ones(size, 3)
+        got, expected = compiled(x), function(x)
+        assert t.equal(got, expected) if is_bare else got == expected

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from test_inductor_tools import script_compiler
+from test_inductor_tools import run_program, script_compiler
 
 import taeda as t
 
@@ -55,6 +55,36 @@ def test_no_compiler_runs_beside_the_first_backward(look, compiler):
     assert seen == [False, False]
     t.compiler.wait()
     assert compiler.exists()
+
+
+WARM = """
+import time
+import taeda as t
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+def f(x):
+    return (x * 1.40625).exp().sum()
+
+x = t.randn(6, 10, requires_grad=True)
+gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(x)
+compiled = compile(gm, [x])
+end = time.monotonic() + SECONDS
+while t._C._inductor.cache_uses()[0] < 2 and time.monotonic() < end:
+    time.sleep(0.01)
+time.sleep(0.5)  # what was found is loaded
+compiled(x).backward()
+print([r["native"] for r in compiled.report()], t.equal(x.grad, (x * 1.40625).exp() * 1.40625))
+t.compiler.wait()
+"""
+
+
+def test_kernels_of_an_earlier_process_serve_the_first_run(tmp_path):
+    cache = {"TAEDA_CACHE_DIR": str(tmp_path / "cache")}
+    cold = run_program(WARM.replace("SECONDS", "0"), **cache)
+    assert cold.stdout == "[0, 0] True\n", cold.stderr
+    warm = run_program(WARM.replace("SECONDS", "30"), **cache)
+    assert warm.stdout == "[1, 1] True\n", warm.stderr
 
 
 def test_a_forward_alone_is_compiled_soon(look, compiler):

@@ -241,6 +241,18 @@ def test_hooks_of_optimize():
         pass
 
 
+def test_what_a_function_that_is_told_of_guards_raises_is_logged(caplog):
+    def fails(failure):
+        raise KeyError(failure.reason)
+
+    f = dynamo.optimize("eager", guard_fail_fn=fails)(lambda x: x * 2)
+    f(X)
+    with caplog.at_level("ERROR"):
+        assert t.equal(f(t.ones(5, 3)), t.full((5, 3), 2.0))
+    (record,) = caplog.records
+    assert "guard_fail_fn" in record.message and record.exc_info[0] is KeyError
+
+
 # ---- callbacks ----
 
 

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from compiled_case import is_same, outcome
+from taeda._inductor.compile_fx import compile_fx
 from under_test import t
 
 BACKENDS = {"eager": {}, "inductor": {"options": {"native": "never"}}}
@@ -108,3 +109,26 @@ def test_truth_values_of_numbers_that_change_as_factors(backend):
     compiled = t.compile(program, backend=backend, **BACKENDS[backend])
     for v in (0.5, 1.5, 2.5, 0.25, 3.5):
         assert is_same(compiled(t.ones(2), v), program(t.ones(2), v))
+
+
+def test_statistics_of_a_norm_are_written_to():
+    """A later call in which a tensor is the memory of the statistics sees them moved."""
+    graphs = []
+
+    def backend(gm, inputs):
+        graphs.append(gm)
+        return compile_fx(gm, inputs)
+
+    def f(x, mean, var, y):
+        return t.nn.functional.batch_norm(x, mean, var, training=True), y * 2
+
+    compiled = t.compile(f, backend=backend)
+    x = t.arange(12.0).reshape(4, 3)
+    for is_shared in (False, True, False, True):
+        seen = []
+        for call in (f, compiled):
+            mean, var = t.zeros(3), t.ones(3)
+            y = mean.view(3) if is_shared else t.zeros(3)
+            seen.append((*call(x, mean, var, y), mean, var))
+        assert is_same(*seen, True), seen
+    assert len(graphs) == 2  # one for each way to share memory

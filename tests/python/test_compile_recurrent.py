@@ -64,6 +64,26 @@ def test_lengths_and_batches_that_change_make_two_graphs(name, backend):
 
 
 @pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("name", ["lstm", "gru", "both_ways", "tanh", "relu"])
+def test_lengths_that_change_under_autocast_make_two_graphs(name, backend):
+    t.manual_seed(0)
+    model = LAYERS[name]()
+    twin = copy.deepcopy(model)
+    compiled = t.compile(model, backend=backend, fullgraph=True, **OPTIONS[backend])
+    for length in (5, 7, 2, 11, 4):
+        shape = (2, length, 3) if model.batch_first else (length, 2, 3)
+        x = t.randn(shape, requires_grad=True)
+        own = x.detach().clone().requires_grad_()
+        with t.autocast("cpu", dtype=t.bfloat16):
+            got, expected = compiled(x), twin(own)
+        for a, b in zip(_tensors(got), _tensors(expected), strict=True):
+            assert a.dtype == b.dtype and t.allclose(a.float(), b.float(), atol=2e-2, rtol=2e-2)
+        for a, b in zip(_gradients(model, x, got), _gradients(twin, own, expected), strict=True):
+            assert a.dtype == b.dtype and t.allclose(a, b, atol=5e-2, rtol=5e-2)
+    assert counters["stats"]["unique_graphs"] <= 2
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
 def test_states_that_are_carried_on(backend):
     t.manual_seed(0)
     model = nn.LSTM(3, 4, num_layers=2, dropout=0.0)

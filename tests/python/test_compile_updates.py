@@ -218,3 +218,34 @@ def test_new_data_behind_a_use_with_gradients(backend):
         found.append([value.tolist() for value in (result.detach(), p.grad, x.grad, p.data)])
     assert found[0] == found[1]
     assert found[0][2] == [4.0, 8.0]
+
+
+CHANGES = {
+    "other memory": lambda p: setattr(p, "data", p.data * 0.5 + 0.1),
+    "its own memory": lambda p: p.data.mul_(0.5),
+}
+
+
+@both
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("is_before_backward", [True, False])
+def test_data_of_parameters_that_change_around_the_backward(change, is_before_backward, backend):
+    def run(wrap):
+        t.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+        called, results = wrap(model), []
+        for size in (2, 3, 4):
+            model.zero_grad()
+            x = t.arange(3.0 * size).view(size, 3).requires_grad_()
+            loss = called(x).square().sum()
+            if not is_before_backward:
+                loss.backward()
+            for parameter in model.parameters():
+                CHANGES[change](parameter)
+            if is_before_backward:
+                loss.backward()
+            results += [loss.detach(), x.grad, *(p.grad.clone() for p in model.parameters())]
+        return results
+
+    for own, plain in zip(run(lambda m: whole(m, backend)), run(lambda m: m), strict=True):
+        assert t.allclose(own, plain, atol=1e-5, rtol=1e-4)

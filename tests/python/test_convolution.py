@@ -355,3 +355,25 @@ def test_an_out_tensor_may_be_one_of_the_inputs():
     expected = t.convolution(x, weight, None, *arguments)
     out = t.ops.aten.convolution.out(x, weight, None, *arguments, out=x)
     assert out is x and t.equal(x, expected)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_images_without_channels_leave_zeros_for_the_bias(dims, groups):
+    x = t.ones(2, 0, *(4,) * dims, requires_grad=True)
+    weight = t.ones(4, 0, *(3,) * dims, requires_grad=True)
+    bias = t.ones(4, requires_grad=True)
+    y = getattr(F, f"conv{dims}d")(x, weight, bias, groups=groups)
+    assert y.shape == (2, 0, *(2,) * dims)
+    y.sum().backward()
+    assert [v.grad.shape for v in (x, weight, bias)] == [x.shape, weight.shape, (4,)]
+    assert bias.grad.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+def test_an_empty_batch_leaves_zeros(name):
+    x, weight = t.ones(0, 3, 4, 4, requires_grad=True), t.ones(3, 3, 2, 2, requires_grad=True)
+    bias = t.ones(3, requires_grad=True)
+    getattr(F, name)(x, weight, bias).sum().backward()
+    assert x.grad.shape == (0, 3, 4, 4)
+    assert weight.grad.eq(0).all() and bias.grad.eq(0).all()

@@ -143,6 +143,42 @@ def test_gradients_go_through():
     assert xs[0].tolist() == [2.0, 3.0]
 
 
+# Of [1, 2, 3, nan] and 2: the gradients of both.
+AT_TIES = {
+    "maximum": ([0, 0.5, 1, 1], [1, 0.5, 0, 1]),
+    "minimum": ([1, 0.5, 0, 1], [0, 0.5, 1, 1]),
+    "clamp_min": ([0, 1, 1, 0], [1, 0, 0, 0]),
+    "clamp_max": ([1, 1, 0, 0], [0, 0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", AT_TIES)
+@pytest.mark.parametrize("form", ["list", "in place", "number", "numbers"])
+def test_extremes_halve_gradients_at_ties_and_limits_do_not(name, form):
+    x = t.tensor([1.0, 2.0, 3.0, float("nan")], requires_grad=True)
+    other = t.full((4,), 2.0, requires_grad=True)
+    if form == "in place":
+        copy = x.clone()
+        getattr(t, f"_foreach_{name}_")([copy], [other])
+        results = [copy]
+    else:
+        given = {"list": [other], "number": 2.0, "numbers": [2.0]}[form]
+        results = getattr(t, f"_foreach_{name}")([x], given)
+    results[0].sum().backward()
+    grad, grad_other = AT_TIES[name]
+    assert x.grad.tolist() == grad
+    assert other.grad is None if form.startswith("number") else other.grad.tolist() == grad_other
+
+
+def test_extremes_in_place_refuse_what_the_target_does_not_hold():
+    with pytest.raises(RuntimeError, match="result type Float can't be cast"):
+        t._foreach_maximum_([t.arange(3)], 1.5)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        t._foreach_minimum_([t.ones(2)], [t.ones(3, 2)])
+    integers = [t.arange(3)]
+    assert t._foreach_maximum_(integers, 1) is integers and integers[0].tolist() == [1, 1, 2]
+
+
 def test_a_write_is_seen_by_a_graph_that_saved_the_value():
     x = t.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1.0

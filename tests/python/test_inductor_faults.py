@@ -288,6 +288,18 @@ VALUES = {
     "softmax": lambda x: (x.softmax(0), x[3:].log_softmax(0), x[5:].logsumexp(0)),
     "comparisons": lambda x: (x < 0, x == x, t.maximum(x, x.flip(0)), x.clamp(-1, 1), x.sign()),
     "casts": lambda x: (x.half(), x.bfloat16(), x.double(), x.bool(), x[5:7].half()),
+    "integers": lambda x: tuple(
+        v.to(dtype)
+        for v in (x, x.double(), t.complex(x, x), x.double().mul(1e20))
+        for dtype in (t.int64, t.int32, t.int16, t.uint8, t.uint64)
+    ),
+    # Numbers that a compiler of printed kernels knows.
+    "integers of constants": lambda x: tuple(
+        t.full_like(x, number, dtype=of).to(dtype)
+        for number in (float("nan"), float("inf"), -float("inf"), 1e30, -2.5)
+        for of in (t.float32, t.float64, t.complex64)
+        for dtype in (t.int64, t.uint8, t.uint64)
+    ),
     "activations": lambda x: (F.gelu(x), F.silu(x), F.relu(x), F.softplus(x), x.tanh(), x.erf()),
     "norms": lambda x: (F.layer_norm(x, (9,)), F.layer_norm(x[5:], (4,)), x[5:].var()),
     "where": lambda x: (t.where(x.isnan(), 0, x), x.nan_to_num(), x.masked_fill(x > 0, -1)),
@@ -298,7 +310,10 @@ def bits(x):
     """Results as a list of tensors in which numbers that are none are alike."""
     leaves = x if isinstance(x, tuple) else (x,)
     for r in leaves:
-        r = r.double() if r.is_floating_point() else r
+        if not r.is_floating_point():
+            yield r.dtype, r
+            continue
+        r = r.double()
         yield r.dtype, t.where(r.isnan(), 7.25, r), r.isnan(), r.signbit() & ~r.isnan()
 
 

@@ -231,3 +231,40 @@ def test_slices_that_are_added(dtype, alpha, places_dtype):
     compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
     assert compiled.report()[0]["called"] == []
     assert t.equal(compiled(*inputs), f(*inputs))
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_indices_of_loops_without_elements(rows):
+    """An index that is the same for all elements is none where there are none."""
+
+    def f(x):
+        part = x[1:1]
+        back = t.arange(part.size(0)).flip(0)[:, None].expand(part.shape)
+        return part.gather(0, back).sum(), x + 1
+
+    x = t.randn(rows, 3)
+    compiled = compile(make_fx(f)(x), [x], native="never")
+    assert all(map(t.equal, compiled(x), f(x)))
+    compiled.compile_native()
+    assert all(map(t.equal, compiled.check()(x), f(x)))
+    assert compiled.report()[0]["runs_by_eager"] == 0
+
+
+NUMBERS = ["float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_interpreted_updates_meet_in_eagers_order(dtype):
+    """Places repeat, along a tile and from tile to tile; each update rounds by itself."""
+    dtype = getattr(t, dtype)
+
+    def f(x, i, s, rows):
+        return x.scatter_add(1, i, s), x.index_add(0, rows, s[:40]), x.gather(1, i) * 2
+
+    x, s = (t.randn(9, 700) * 20).to(dtype), (t.randn(50, 700) * 20).to(dtype)
+    i, rows = t.randint(0, 700, (9, 600)), t.randint(0, 9, (40,))
+    inputs = [x, i, s, rows]
+    want = f(*inputs)
+    compiled = compile(make_fx(f)(*inputs), inputs, native="never")
+    for a, b in zip(compiled(*inputs), want, strict=True):
+        assert t.equal(a, b)

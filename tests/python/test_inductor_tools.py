@@ -214,6 +214,23 @@ def test_lines_of_the_program():
     assert '// File "model.py", line 7, in forward: y = sin(x * 2)' in source
 
 
+def test_captured_kernels_name_lines(monkeypatch, capsys):
+    """Of the program as it stands in its file, for the backward too."""
+    monkeypatch.setenv("TAEDA_LOGS", "code")
+
+    def f(x):
+        h = (x * 2).sin()
+        return (h * h).exp().sum()
+
+    first = f.__code__.co_firstlineno
+    x = t.randn(5, requires_grad=True)
+    t.compile(f, options={"native": "never"})(x).backward()
+    forward, _, backward = capsys.readouterr().err.partition("[code] backward")
+    for text in (forward, backward):
+        for line in (first + 1, first + 2):
+            assert f'// File "{__file__}", line {line}, in f' in text
+
+
 def test_the_page(tmp_path):
     gm, inputs = training()
     compiled = compile(gm, inputs, native="never").time()

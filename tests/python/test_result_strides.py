@@ -1,4 +1,4 @@
-"""Strides of what pointwise operators make: they follow the inputs, as in PyTorch."""
+"""Strides of what operators make: they follow the inputs, as in PyTorch."""
 
 import pytest
 from under_test import t
@@ -112,3 +112,62 @@ def test_of_the_gradient_of_bicubic_resampling(torch):
         return tuple(lib.autograd.grad(output, x, lib.ones_like(output))[0].stride())
 
     assert strides(t) == strides(torch) == (64, 16, 4, 1)
+
+
+# Tensors by the order of their dimensions in memory.
+ORDERS = {
+    "rows": lambda lib: lib.ones(2, 3, 4, 5),
+    "channels last": lambda lib: lib.ones(2, 3, 4, 5).contiguous(memory_format=lib.channels_last),
+    "volume": lambda lib: lib.ones(2, 3, 2, 2, 3).contiguous(memory_format=lib.channels_last_3d),
+    "every second channel": lambda lib: ORDERS["channels last"](lib)[:, ::2],
+    "turned": lambda lib: lib.ones(5, 3, 2, 4).permute(2, 1, 3, 0),
+    "matrix": lambda lib: lib.ones(3, 4).t(),
+    "repeated": lambda lib: lib.ones(1, 3, 4, 1).expand(2, 3, 4, 5),
+    "no elements": lambda lib: lib.ones(0, 3, 4, 5).contiguous(memory_format=lib.channels_last),
+}
+MADE = {
+    "stack 0": lambda lib, x: lib.stack([x, x]),
+    "stack 1": lambda lib, x: lib.stack([x, x], 1),
+    "stack behind": lambda lib, x: lib.stack([x, x], -1),
+    "stack mixed": lambda lib, x: lib.stack([x, lib.ones(x.shape)], 1),
+    "cat": lambda lib, x: lib.cat([x, x], 1),
+    "hstack": lambda lib, x: lib.hstack([x, x]),
+    "vstack": lambda lib, x: lib.vstack([x, x]),
+    "dstack": lambda lib, x: lib.dstack([x, x]),
+    "roll": lambda lib, x: lib.roll(x, 1, 1),
+    "roll of two": lambda lib, x: lib.roll(x, (1, 1), (0, 1)),
+    "roll of all": lambda lib, x: lib.roll(x, 1),
+    "flip": lambda lib, x: lib.flip(x, [0, 1]),
+    "repeat_interleave": lambda lib, x: lib.repeat_interleave(x, 2, 1),
+    "gather": lambda lib, x: lib.gather(x, 1, lib.zeros_like(x, dtype=lib.long)),
+    "index_select": lambda lib, x: lib.index_select(x, 1, lib.tensor([0, 0])),
+    "masked_fill": lambda lib, x: x.masked_fill(x > 3, 0.0),
+    "clone": lambda lib, x: x.clone(),
+    "empty_like": lambda lib, x: lib.empty_like(x),
+    "zeros_like": lambda lib, x: lib.zeros_like(x, dtype=lib.double),
+    "double": lambda lib, x: x.double(),
+    "sort": lambda lib, x: x.sort(1).values,
+    "argsort": lambda lib, x: x.argsort(0),
+    "complex": lambda lib, x: lib.complex(x, x),
+    "polar": lambda lib, x: lib.polar(x, x),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("order", ORDERS)
+def test_of_joins_moves_and_copies(torch, name, order):
+    if (name, order) == ("polar", "no elements"):
+        pytest.skip("products of the parts order what has no elements by its sizes")
+
+    def strides(lib):
+        return tuple(MADE[name](lib, ORDERS[order](lib)).stride())
+
+    assert strides(t) == strides(torch)
+
+
+@pytest.mark.parametrize("name", ["clone", "empty_like", "zeros_like", "double", "masked_fill"])
+def test_of_copies_along_a_dimension_of_size_one(torch, name):
+    def strides(lib):
+        return tuple(MADE[name](lib, lib.ones(40).as_strided((2, 1, 4, 5), (20, 1, 5, 1))).stride())
+
+    assert strides(t) == strides(torch)

@@ -208,15 +208,28 @@ def over_lists_head(r):
 
 def row(r):
     """A function of i that calls the repeated operator for row i."""
-    s, name = r.schema, r.repeated.schema.name
-    given = [f"{a.name}[i]" if a.type.is_list else a.name for a in s.arguments]
+    s, base = r.schema, r.repeated
+    name = base.schema.name
+    given = [
+        _row_argument(a, target, base) for a, target in zip(s.arguments, base.schema.arguments)
+    ]
     if not s.is_inplace:
         return f"[&](size_t i) {{ return taeda::{name}({', '.join(given)}); }}"
-    call = ", ".join(["target", *given[1:]])
-    return (
-        f"[&](size_t i) {{\n    Tensor target = {given[0]};\n"
-        f"    taeda::{name.rstrip('_')}_({call});\n  }}"
+    call, from_row = (", ".join([first, *given[1:]]) for first in ("target", "from"))
+    # An operator without a form in place has the gradient of its function.
+    statement = (
+        f"taeda::{name.rstrip('_')}_({call})"
+        if base.inplace or base.schema.is_inplace
+        else f"write_row(target, [&](const Tensor& from) {{ return taeda::{name}({from_row}); }})"
     )
+    return f"[&](size_t i) {{\n    Tensor target = {given[0]};\n    {statement};\n  }}"
+
+
+def _row_argument(a, target, base):
+    text = f"{a.name}[i]" if a.type.is_list else a.name
+    # The only overload of an operator takes numbers as tensors.
+    is_number = a.type.base == "Scalar" and target.type.base == "Tensor"
+    return f"wrapped_scalar({text})" if is_number and not base.schema.overload else text
 
 
 def over_lists(r):

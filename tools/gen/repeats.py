@@ -2,8 +2,8 @@
 
 A record of this kind says `each = "add.Tensor"`. Lists among its arguments give row i of a call
 their item i, and everything else follows from the repeated record: the in-place form where that one
-has it, samples, the calls, and, where it is pointwise, a kernel that runs all rows at once
-(cpp_repeats.py). A name in the family's own `each` is a unary operator.
+has it or is pointwise, samples, the calls, and, where it is pointwise, a kernel that runs all rows
+at once (cpp_repeats.py). A name in the family's own `each` is a unary operator.
 """
 
 from dataclasses import replace
@@ -39,7 +39,10 @@ def expanded(data, base):
     """(key, data) of the records that one over lists stands for."""
     s = schemas.parse(data["schema"])
     name = base.schema.name.rstrip("_")
-    forms = [s, _written(s)] if base.inplace and s.arguments[0].type.is_list else [s]
+    # What is pointwise writes into a tensor of its first operand's shape, by that name or not.
+    is_written = base.inplace or (base.kind == "pointwise" and base.out)
+    is_written = is_written and s.arguments[0].type.is_list
+    forms = [s, _written(s)] if is_written else [s]
     for form in forms:
         writes = form.is_inplace
         derived = {

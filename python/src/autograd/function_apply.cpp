@@ -205,11 +205,18 @@ PyObject* assemble(const Ref& result, const std::vector<Tensor>& outputs) {
 
 namespace {
 
+// Called in place of a Function while this thread traces a program; owned.
+thread_local PyObject* function_watcher = nullptr;
+
 PyObject* apply_bound(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs, PyObject* kwnames) {
-  if (__builtin_expect(dispatch::num_levels() == 0, 1))
+  const bool has_levels = dispatch::num_levels() != 0;
+  if (__builtin_expect(!has_levels && !function_watcher, 1))
     return function_apply_here(cls, argv, nargs, kwnames);
-  Ref module(checked(PyImport_ImportModule("taeda.func.custom_functions")));
-  Ref call(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
+  Ref call = Ref::share(function_watcher);
+  if (has_levels) {
+    Ref module(checked(PyImport_ImportModule("taeda.func.custom_functions")));
+    call = Ref(checked(PyObject_GetAttrString(module.get(), "custom_function_call")));
+  }
   const Py_ssize_t total = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
   std::vector<PyObject*> args{cls};
   args.insert(args.end(), argv, argv + total);
@@ -236,6 +243,12 @@ PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
       all.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(name_tuple.get(), i)));
     return apply_bound(cls, all.data(), PyTuple_GET_SIZE(args), name_tuple.get());
   });
+}
+
+PyObject* set_function_watcher(PyObject*, PyObject* watcher) {
+  PyObject* before = function_watcher ? function_watcher : Py_NewRef(Py_None);
+  function_watcher = watcher == Py_None ? nullptr : Py_NewRef(watcher);
+  return before;
 }
 
 PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,

@@ -62,6 +62,9 @@ PyObject* function_apply(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
 // The same without asking the active transforms.
 PyObject* function_apply_here(PyObject* cls, PyObject* const* argv, Py_ssize_t nargs,
                               PyObject* kwnames);
+// From now on `watcher(cls, *args, **kwargs)` is called for this thread's calls of apply outside of
+// transforms; None ends it. Gives the one before.
+PyObject* set_function_watcher(PyObject*, PyObject* watcher);
 bool init_function_type(PyObject* module);
 
 }  // namespace taeda::python

@@ -125,12 +125,13 @@ PyObject* wrap_function(std::shared_ptr<CompiledFunction> made) {
   return object.release();
 }
 
-aot::TracedProgram trace_program(PyObject* const* argv, const aot::AotOptions& options) {
+aot::TracedProgram trace_program(PyObject* const* argv, aot::AotOptions options) {
   const auto inputs = read_values(argv[1], "the inputs of a program are a list");
-  const auto program = [&](std::vector<Value> values) {
-    return Value(std::make_shared<Value::List>(call_with_list(argv[0], values)));
+  options.again = [kept = keep_object(argv[0])](std::vector<Value> values) {
+    const GilHold gil;
+    return Value(std::make_shared<Value::List>(call_with_list(kept.get(), values)));
   };
-  return aot::trace(program, inputs, options);
+  return aot::trace(options.again, inputs, options);
 }
 
 void check_arguments(const char* name, PyObject* const* argv, Py_ssize_t nargs) {
@@ -309,6 +310,14 @@ PyObject* note_origin(PyObject*, PyObject* node) {
   });
 }
 
+// call_untraced(function): its result, on this thread as it is outside of every trace
+PyObject* call_untraced(PyObject*, PyObject* function) {
+  return guarded([&] {
+    const fx::FreshThread fresh;
+    return checked(PyObject_CallNoArgs(function));
+  });
+}
+
 PyMethodDef aot_functions[] = {
     {"compile", as_function(compile_ahead), METH_FASTCALL,
      "compile(program, inputs, options): a callable that takes the list of inputs."},
@@ -318,6 +327,8 @@ PyMethodDef aot_functions[] = {
      "compile_traced(traced, graph, options): a callable that takes the list of inputs."},
     {"note_origin", note_origin, METH_O,
      "note_origin(node): what is traced from now on comes from this node."},
+    {"call_untraced", call_untraced, METH_O,
+     "call_untraced(function): calls it as outside of traces and modes."},
     {"partition", as_function(partition), METH_FASTCALL,
      "partition(joint, inputs, values, recomputes, budget, computed_again, computed_once): the "
      "forward and the backward graph."},

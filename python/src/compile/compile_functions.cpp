@@ -20,6 +20,7 @@
 #include "taeda/inductor/freeze.h"
 #include "taeda/inductor/recognize_attention.h"
 #include "taeda/inductor/segments.h"
+#include "taeda/kernel/native/compile_queue.h"
 #include "taeda/kernel/native/disk_cache.h"
 
 namespace taeda::python {
@@ -60,8 +61,9 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
 }
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
-// `has_post_ops`, `lays_out_images`, `on_joint` and `on_graph`, which change the joint graph and
-// each graph that is lowered. Gradients of gradients are compiled later, so the plans are noted
+// `has_post_ops`, `lays_out_images`, `starts_native` for kernels that are looked for as soon as a
+// plan is made, `on_joint` and `on_graph`, which change the joint graph and each graph that is
+// lowered. Gradients of gradients are compiled later, so the plans are noted
 // only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
@@ -84,9 +86,12 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products"),
                                    .has_post_ops = is_set(given, "has_post_ops"),
                                    .lays_out_images = is_set(given, "lays_out_images")};
-  const auto compiler = [owner, on_graph,
-                         plan](const std::optional<inductor::FreezeOptions>& frozen) {
-    return [owner, on_graph, frozen, plan](const fx::Graph& whole, fx::AttributeReader read) {
+  const bool starts_native = is_set(given, "starts_native");
+  if (starts_native) kernel::CompileQueue::shared().run_soon(kernel::ask_for_version);
+  const auto compiler = [owner, on_graph, plan,
+                         starts_native](const std::optional<inductor::FreezeOptions>& frozen) {
+    return [owner, on_graph, frozen, plan, starts_native](const fx::Graph& whole,
+                                                          fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
       const IntrusivePtr<fx::Graph> changed = on_graph ? fx::clone(whole) : nullptr;
       if (changed) on_graph(*changed);
@@ -94,6 +99,8 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
       inductor::Segments made = frozen ? inductor::compile_frozen(graph, read, *frozen, plan)
                                        : inductor::compile_segments(graph, read, plan);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (starts_native)
+        for (const auto& one : made.plans) one->start_native();
       if (const auto all = owner.lock()) {
         all->plan_seconds += spent.count();
         for (const auto& plan : made.plans) {
@@ -237,13 +244,15 @@ PyObject* compile_open(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     options.stays_on_thread = true;
     // Operators of the backward may call functions that the module's graph holds.
     options.kept = keep_object(argv[4]);
-    const fx::Graph& graph = fx_graph_of(argv[0]);
-    const auto program = [&](std::vector<Value> values) {
-      return Value(std::make_shared<Value::List>(OpenGraph(graph, argv[4])(values)));
+    options.again = [graph = keep_object(argv[0]),
+                     module = keep_object(argv[4])](std::vector<Value> values) {
+      const GilHold gil;
+      return Value(
+          std::make_shared<Value::List>(OpenGraph(fx_graph_of(graph.get()), module.get())(values)));
     };
     const auto start = std::chrono::steady_clock::now();
     const auto function = aot::compile(
-        program, read_values(argv[1], "the inputs of a compiled graph are a list"), options);
+        options.again, read_values(argv[1], "the inputs of a compiled graph are a list"), options);
     const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
     return finish(made, function, whole.count());
   });

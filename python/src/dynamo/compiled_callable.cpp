@@ -45,10 +45,10 @@ PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf,
   session->regions = self->regions;
   session->entry = reinterpret_cast<PyFunctionObject*>(self->function);
   const dynamo::SessionScope scope(session);
-  RaisedInCapture raised;
+  CompiledCall call;
   Ref result(PyObject_Vectorcall(self->function, argv, nargsf, names));
-  if (!result || !raised.error) return result.release();
-  taeda_set_raised(raised.error.release());
+  if (!result || !call.error) return result.release();
+  taeda_set_raised(call.error.release());
   return nullptr;
 }
 

@@ -27,11 +27,18 @@ Stance stance = Stance::Default;
 bool skips_guards = false;
 thread_local bool is_disabled = false;
 thread_local bool is_provisional = false;
-thread_local RaisedInCapture* RaisedInCapture::now = nullptr;
+thread_local CompiledCall* CompiledCall::now = nullptr;
 
 bool has_foreign_modes() {
   return dispatch::num_levels() > 0 || !dispatch::modes().empty() || is_function_mode_active() ||
          override_state() != OverrideState::Enabled || autograd::current_dual_level() >= 0;
+}
+
+// Whether the program set modes or hooks that see calls as they are; they end where it ends them.
+static bool has_own_modes() {
+  const CompiledCall* call = CompiledCall::now;
+  return has_foreign_modes() ||
+         (call && autograd::num_saved_tensor_hooks() > call->num_saved_hooks);
 }
 
 namespace {
@@ -191,7 +198,7 @@ class ActiveCapture final : public dynamo::Capturing {
     if (ends_earlier()) return;
     error = dynamo::Owned(taeda_take_raised());
     owner_.tell("given up", capture_.reason(), code_, line());
-    if (owner_.options_.is_whole && RaisedInCapture::now) note_for_caller(error.get());
+    if (owner_.options_.is_whole && CompiledCall::now) note_for_caller(error.get());
     taeda_set_raised(error.release());
     region_.note_failure(owner_.options_.is_whole);
   }
@@ -228,7 +235,7 @@ class ActiveCapture final : public dynamo::Capturing {
     Ref text(error ? PyObject_Str(error) : nullptr);
     if (!text) PyErr_Clear();
     const std::string told = text ? ": " + text_of(text.get()) : "";
-    RaisedInCapture::now->error = CompiledRegions::unsupported(
+    CompiledCall::now->error = CompiledRegions::unsupported(
         capture_.reason() + " in its capture, and none when it runs" + told, {{code_, line()}});
   }
 
@@ -446,7 +453,7 @@ Py_ssize_t CompiledRegions::recompile_limit() const {
 
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
   if (raises()) return RegionRun::Raised;
-  if (has_foreign_modes()) return RegionRun::Natively;
+  if (has_own_modes()) return RegionRun::AsItIs;
   Region& region = regions_[place_of(frames)];
   if (region.take_skip() || region.is_native) return RegionRun::Natively;
   if (region.is_provisional && !region.entries.empty() && !std::exchange(region.is_fresh, false)) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "python/src/dynamo/graph_recorder.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/evaluator/regions.h"
 
@@ -46,16 +47,20 @@ extern thread_local bool is_disabled;
 // This thread compiles what will be compiled again at the next call.
 extern thread_local bool is_provisional;
 
-// What a capture that is to be whole raised in a call, which the program then runs by itself: it
-// raises the same, or the capture went wrong. The innermost call of this thread.
-struct RaisedInCapture {
-  RaisedInCapture() : outer(std::exchange(now, this)) {}
-  ~RaisedInCapture() { now = outer; }
-  RaisedInCapture(const RaisedInCapture&) = delete;
+// The innermost call of a compiled function on this thread.
+struct CompiledCall {
+  CompiledCall() : outer(std::exchange(now, this)) {}
+  ~CompiledCall() { now = outer; }
+  CompiledCall(const CompiledCall&) = delete;
 
-  Ref error;  // for the caller of a program that did well; null: none was raised
-  RaisedInCapture* outer;
-  static thread_local RaisedInCapture* now;
+  // What a capture that is to be whole raised, for the caller of a program that did well: the
+  // program runs by itself then, and raises the same, or the capture went wrong. Null: nothing.
+  Ref error;
+  // Hooks of saved tensors around the call. Those that the program sets itself see what a plain
+  // run saves: no region begins inside of them.
+  const size_t num_saved_hooks = autograd::num_saved_tensor_hooks();
+  CompiledCall* outer;
+  static thread_local CompiledCall* now;
 };
 
 // The program's own function modes and transforms see calls as they are.

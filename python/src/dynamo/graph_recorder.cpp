@@ -319,11 +319,11 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real = false;
   }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
-  // A graph without gradients stays without.
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
     for_each_tensor(result.get(), [&](PyObject* o) {
-      if (autograd::requires_grad(tensor_of(o)))
-        throw Break{"gradients are switched on where there were none"};
+      if (!autograd::requires_grad(tensor_of(o))) return;
+      if (starts_in_inference_) throw Break{"gradients are switched on where there were none"};
+      switches_grad_on_ = true;
     });
   const bool is_unbacked = this->is_unbacked(result.get());
   if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
@@ -688,9 +688,23 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
 }
 
 bool GraphRecorder::writes_inputs() const {
-  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
-    return input.fake.defined() && input.fake.impl()->version() != input.version;
+  // Writes that autograd does not count, to statistics of a normalization, are among the noted.
+  std::unordered_set<const StorageImpl*> written;
+  for (const auto& [place, memory] : writes_) written.insert(memory.get());
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.fake.defined() && (input.fake.impl()->version() != input.version ||
+                                    written.contains(input.fake.storage().get()));
   });
+}
+
+// A graph that begins without gradients and has some later: it is called with gradients, and
+// switches them off itself.
+void GraphRecorder::begin_without_grad() {
+  static PyObject* const set = attribute_of("taeda._C", "_set_grad_enabled");
+  fx::Node* first = graph_->first();
+  while (first->op() == fx::OpCode::Placeholder) first = first->next();
+  const fx::InsertBefore here(*graph_, *first);
+  create(set, {read_arg(Py_False)}, nullptr);
 }
 
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
@@ -721,6 +735,12 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         }
         compiled.inputs.push_back(input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
+      }
+      std::optional<autograd::GradMode> with_grad;
+      if (switches_grad_on_) {
+        begin_without_grad();
+        compiled.runs_with_grad = true;
+        with_grad.emplace(true);
       }
       const Ref graph(wrap_graph_bare(graph_));
       const Ref made(checked(PyObject_CallFunctionObjArgs(

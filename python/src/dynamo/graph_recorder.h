@@ -174,6 +174,9 @@ class GraphRecorder final : public dynamo::Recorder {
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;
   const bool starts_with_grad_ = autograd::grad_enabled();
+  const bool starts_in_inference_ = is_inference_mode();
+  bool switches_grad_on_ = false;  // where there were none
+  void begin_without_grad();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed

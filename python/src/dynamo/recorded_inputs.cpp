@@ -131,7 +131,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   dynamo::TensorGuard guard{
       Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
       t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
-  bool has_symbols = false;
+  bool has_symbols = fake.impl()->sym_storage_offset().is_symbolic();
   for (size_t d = 0; d < dims.size(); ++d) {
     const SymInt& size = fake.sym_sizes()[d];
     const SymInt& stride = fake.sym_strides()[d];

@@ -152,7 +152,7 @@ def _backward_scope():
     return backward_scope()
 
 
-def _plan_options(form, gm, example_inputs):
+def _plan_options(form, gm, example_inputs, is_native):
     return {
         "form": form,
         "frozen": _frozen(gm, example_inputs),
@@ -163,6 +163,7 @@ def _plan_options(form, gm, example_inputs):
         "memory_budget": functorch_config.activation_memory_budget,
         "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": _backward_scope(),
+        "starts_native": is_native,
         **_passes(),
     }
 
@@ -184,7 +185,7 @@ class CompiledModule:
         return self._captured.graph
 
     @classmethod
-    def of_operators(cls, gm, example_inputs):
+    def of_operators(cls, gm, example_inputs, is_native):
         """Of a graph that calls operators."""
         from taeda.fx.control_flow._regions import with_regions
         from taeda.utils import _pytree as pytree
@@ -196,7 +197,7 @@ class CompiledModule:
             _, structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
         graph = with_regions(gm)
         inputs = _placeholder_inputs(gm, example_inputs)
-        options = _plan_options(form or "list", gm, example_inputs)
+        options = _plan_options(form or "list", gm, example_inputs, is_native)
         # Who compiles for fake tensors compares later inputs.
         options["checks_inputs"] = not any(
             _C._fx.is_fake(t) for t in example_inputs if isinstance(t, _C.Tensor)
@@ -205,11 +206,11 @@ class CompiledModule:
         return cls(gm, plan, structure)
 
     @classmethod
-    def of_functions(cls, gm, example_inputs):
+    def of_functions(cls, gm, example_inputs, is_native):
         """Of a graph that calls functions of Python on fake tensors."""
         fakes = [fake for fake in example_inputs if isinstance(fake, _C.Tensor)]
         mode = _C._fx.fake_mode_of(fakes[0]) if fakes else make_fake_mode()[0]
-        options = _plan_options("tuple", gm, example_inputs)
+        options = _plan_options("tuple", gm, example_inputs, is_native)
         graph = getattr(gm, "_bare", None) or gm.graph
         plan = _C._inductor.compile_open(graph, example_inputs, mode, options, gm)
         return cls(gm, plan)
@@ -278,7 +279,7 @@ def _start(make, gm, example_inputs, native, check):
         names = ", ".join(f'"{mode}"' for mode in NATIVE_MODES[:-1])
         raise ValueError(f'native is {names} or "{NATIVE_MODES[-1]}", not {native!r}')
     logs = wanted()
-    compiled = make(gm, list(example_inputs))
+    compiled = make(gm, list(example_inputs), native != "never")
     if check:
         compiled.check()
     if native == "background":

@@ -218,10 +218,9 @@ def _counting(context, made):
         elif what == "recompile":
             counters["recompile"][text] += 1
             if context.guard_fail_fn is not None:
-                from taeda.compiler._guards import GuardFail, without_scope
+                from taeda.compiler._guards import tell_failure
 
-                # Locals of the program as it names them: x, where guards say L['x'].
-                context.guard_fail_fn(GuardFail(without_scope(text), code))
+                tell_failure(context.guard_fail_fn, text, code)
             return config.error_on_recompile
         elif what == "limit":
             counters["recompile_limit"][text] += 1

@@ -1,6 +1,7 @@
 """Guards of compiled functions for people and for filters: what is checked before a call."""
 
 import dataclasses
+import logging
 import re
 import typing
 
@@ -93,6 +94,17 @@ class GuardFilterEntry:
 def without_scope(name):
     """The name of a source as the program writes it: x, where guards have L['x']."""
     return re.sub(r"L\['(\w+)'\]", r"\1", name)
+
+
+def tell_failure(function, text, code):
+    """Calls guard_fail_fn of a program. What it raises is logged: the call goes on, as in PyTorch.
+
+    Locals are named as the program names them: x, where guards say L['x'].
+    """
+    try:
+        function(GuardFail(without_scope(text), code))
+    except Exception:
+        logging.getLogger("taeda._dynamo").exception("Failure in guard_fail_fn callback")
 
 
 # Kinds whose object is the value that the program had.

@@ -278,6 +278,7 @@ _MODE_SETTERS = (
     *("set_autocast_enabled", "set_autocast_dtype", "set_autocast_cache_enabled"),
     *("autocast_increment_nesting", "autocast_decrement_nesting", "clear_autocast_cache"),
     *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
+    *("_enter_dual_level", "_exit_dual_level"),
     *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
 )
 _READERS_OF_MODES = (
@@ -385,6 +386,8 @@ _TABLES = {
     "taeda._pinned_memory": _methods_and_functions,
     "taeda._tensor": _methods_and_functions,
     "taeda._value_functions": _methods_and_functions,
+    # What it sees is what a plain run saves, so its block is run as it is.
+    "taeda.autograd.graph": lambda m: _as(UNKNOWN, m.saved_tensors_hooks.__enter__),
     "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
     "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
     "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),

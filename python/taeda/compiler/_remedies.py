@@ -14,6 +14,10 @@ _REMEDIES = (
         "behind the graph) or ignore_logging_functions (it is not called)",
     ),
     ("only data tells", "use taeda.where or taeda.cond, or keep the value a tensor"),
+    (
+        "call of saved_tensors_hooks",
+        "hooks see what a plain run saves: set them around the compiled function",
+    ),
     ("left alone", "the function is marked with taeda.compiler.disable"),
     ("as a text", "format the tensor behind the compiled function"),
     ("call of graph_break", "the program asks for this break"),

@@ -326,7 +326,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
             scale = launch.number(Scalar(p == 1 ? 0.0 : 1 / (1 - p)), type);
   launch.run([&](KernelBuilder& k) {
     const SymMask drawn = happens(k, drawing, launch.uniform(k, number));
-    const Sym value = where(drawn, k.load(x) * launch.uniform(k, scale), Sym(0));
+    const Sym value = k.load(x) * where(drawn, launch.uniform(k, scale), Sym(0));
     k.loop(drawing.axes, [&] {
       k.store(drawing.to, value);
       k.store(kept, Sym::from_id(drawn.id));
@@ -353,7 +353,7 @@ Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, do
             m = launch.operand(mask, domain.strides[2]);
   const int number = launch.number(Scalar(scale), type);
   launch.run([&](KernelBuilder& k) {
-    const Sym value = where(k.as_mask(k.load(m)), k.load(g) * launch.uniform(k, number), Sym(0));
+    const Sym value = k.load(g) * where(k.as_mask(k.load(m)), launch.uniform(k, number), Sym(0));
     k.loop(axes, [&] { k.store(y, value); });
   });
   return out;

@@ -324,6 +324,11 @@ class Capture final : public Capturing {
   void check_arithmetic(State& state, int operation);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
+  // ---- errors that may name sizes (errors_with_sizes.cpp) ----
+  static constexpr const char* kNamesSizes = "an error whose text may name sizes";
+  bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
+  Flow push_exc_info(State& state, int argument);
+  Flow check_exc_match(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
@@ -354,6 +359,7 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, int64_t> made_at_;
   int64_t scope_began_at_ = 0;                        // of locks, function transforms and others
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
+  std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
   int num_undivided_ = 0;                             // scopes in which no region ends
   struct Deferred {

@@ -1,10 +1,12 @@
 #include "taeda/dynamo/capture/entry.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/autocast.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
@@ -32,6 +34,7 @@ Modes Modes::now() {
           taeda::default_device(),
           autocast::region_depth(),
           dispatch::num_levels(),
+          autograd::current_dual_level(),
           autograd::saved_tensor_hooks_disabled(),
           dynamo::fails_at_breaks()};
 }
@@ -40,6 +43,8 @@ void Modes::restore() const {
   if (*this == now()) return;
   dynamo::fails_at_breaks() = fails_at_breaks;
   while (dispatch::num_levels() > num_levels) autograd::exit_level(dispatch::top_level().id);
+  while (autograd::current_dual_level() > dual_level)
+    autograd::exit_dual_level(autograd::current_dual_level());
   set_inference_mode(is_inference);
   autograd::set_grad_enabled(has_grad);
   for (const auto& [i, device] : {std::pair(0, DeviceType::CPU), std::pair(1, DeviceType::CUDA)}) {
@@ -347,6 +352,8 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     std::vector<PyObject*> arguments;
     arguments.reserve(inputs.size());
     for (const int source : inputs) arguments.push_back(borrowed[source]);
+    std::optional<autograd::GradMode> with_grad;
+    if (runs_with_grad) with_grad.emplace(true);
     outputs =
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs || !has_outputs(outputs.get())) {

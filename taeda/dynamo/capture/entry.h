@@ -100,8 +100,9 @@ struct Modes {
   bool determinism[3];  // required, a warning is enough, memory is filled
   DType default_dtype, cast_dtypes[2];
   Device default_device;
-  int cast_depth;     // regions of autocast
-  size_t num_levels;  // of function transforms
+  int cast_depth;      // regions of autocast
+  size_t num_levels;   // of function transforms
+  int64_t dual_level;  // of forward mode; -1: none
   std::string saved_hooks_refusal;
   bool fails_at_breaks;  // see fails_at_breaks()
   static Modes now();
@@ -130,6 +131,7 @@ struct Entry {
   std::vector<FrameRecipe> frames;
   bool is_transactional = false;  // the compiled function does all of its work, or nothing
   bool is_foreign = false;        // a backend of the program made it: errors in it are the caller's
+  bool runs_with_grad = false;    // the compiled function does, though the region begins without
   bool checks_memory = false;     // inputs share memory as they did
   bool warns = false;             // tells warnings, which are no errors
   bool checks_modes = true;       // those of the beginning are guards

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "python/interop/sym_numbers.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/error.h"
 #include "taeda/dynamo/capture/capture.h"
@@ -66,6 +67,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("RETURN_GENERATOR", &Capture::return_generator);
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
+    own("PUSH_EXC_INFO", &Capture::push_exc_info);
+    own("CHECK_EXC_MATCH", &Capture::check_exc_match);
     own("FOR_ITER", &Capture::for_iter);
     own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
@@ -210,13 +213,6 @@ static bool has_symbols(PyObject* object) {
   return false;
 }
 
-// Errors of operators; those of other classes speak of names and classes.
-static bool names_sizes(PyObject* exception) {
-  for (PyObject* kind : {PyExc_RuntimeError, PyExc_ValueError, PyExc_IndexError})
-    if (PyErr_GivenExceptionMatches(exception, kind)) return true;
-  return false;
-}
-
 Flow Capture::execute(State& state) {
   PyObject** base = state.stack_base();
   std::vector<Owned> operands;
@@ -270,21 +266,20 @@ Flow Capture::execute(State& state) {
   }
   if (!is_break && flow == Flow::Raise && PyErr_Occurred()) {
     Owned raised(taeda_take_raised());
-    // The text may name sizes, which are symbols here: the program gets its own.
-    const auto tells_symbols = [&](const Owned& o) {
-      return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
-    };
-    if (!is_break && num_frames_ended_ == frames_ended && names_sizes(raised.get()) &&
-        std::any_of(operands.begin(), operands.end(), tells_symbols)) {
-      is_break = true;
-      reason_ = "an error whose text may name sizes";
+    if (num_frames_ended_ == frames_ended && names_sizes(raised.get(), operands)) {
+      is_break = !is_whole_;
+      if (is_break)
+        reason_ = kNamesSizes;
+      else
+        errors_with_sizes_.insert(raised.get());
     }
     if (!is_break && raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
     if (!is_break) taeda_set_raised(raised.release());
   }
   if (!is_break) {
-    const bool is_in_scope =
-        !locks_.empty() || num_undivided_ != 0 || recorder_.num_levels() != modes_.num_levels;
+    const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
+                             recorder_.num_levels() != modes_.num_levels ||
+                             autograd::current_dual_level() != modes_.dual_level;
     if (!is_in_scope) scope_began_at_ = 0;
     if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;
     return flow;

@@ -599,6 +599,8 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   try {
     if (Modes::now().num_levels != modes_.num_levels)
       throw Abandoned{"a break inside of a function transform", scope_began_at_};
+    if (Modes::now().dual_level != modes_.dual_level)
+      throw Abandoned{"a break inside of a level of forward mode", scope_began_at_};
     if (!locks_.empty()) throw Abandoned{"a break while a lock is held", scope_began_at_};
     if (num_undivided_ != 0)
       throw Abandoned{"a break between the inputs and the result of a module with backward hooks",
@@ -669,6 +671,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   }
   entry->compiled = Owned(compiled.callable);
   entry->is_foreign = compiled.is_foreign;
+  entry->runs_with_grad = compiled.runs_with_grad;
   entry->inputs = std::move(compiled.inputs);
   guards_.sources = sources_.all();
   for (int i = 0; i < sources_.size(); ++i) guards_.texts.push_back(sources_.text(i));

@@ -149,6 +149,8 @@ class Recorder {
     std::vector<int> inputs;       // sources
     bool is_raised = false;
     bool is_foreign = false;  // a backend of the program made the callable
+    // The region begins without gradients and switches them on; the callable is called with them.
+    bool runs_with_grad = false;
   };
   virtual Compiled compile(GuardProgram& guards) = 0;
 };

@@ -121,6 +121,7 @@ class Evaluator {
     switch (regions_->run(frames(), ending)) {
       case RegionRun::Ran: ++session_.counts.regions; return take(std::move(ending));
       case RegionRun::Natively: return hand_back(state_.next->start, /*with_callers=*/true);
+      case RegionRun::AsItIs: return step();
       case RegionRun::Raised: return unwind(Flow::Raise, state_.now->unit);
       case RegionRun::Missing: break;
     }

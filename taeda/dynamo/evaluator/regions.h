@@ -58,6 +58,7 @@ enum class RegionRun : uint8_t {
   Ran,       // `ending` says how it ended
   Missing,   // to be captured
   Natively,  // CPython runs the frames
+  AsItIs,    // no region begins here: the next instruction is run as it is
   Raised,    // with an exception, at the instruction before
 };
 

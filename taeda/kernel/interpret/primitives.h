@@ -28,6 +28,8 @@ struct StoragePrimitives {
   TileGather gather;
   TileStore store;
   TileScatter scatter;
+  // Adds to what is there, one element after the other: places may repeat. Null for masks.
+  TileScatter scatter_add;
   TilePrimitive round;  // to the dtype and back; null where a value has nothing to round
 };
 // For a dtype and a type that it holds.

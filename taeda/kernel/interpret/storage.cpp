@@ -1,4 +1,6 @@
 // Elements of every dtype between memory and tiles.
+#include <type_traits>
+
 #include "taeda/base/complex.h"
 #include "taeda/kernel/interpret/primitives.h"
 #include "taeda/kernel/math_storage.h"
@@ -48,6 +50,20 @@ void scatter(const char* tile, const int64_t* at, int64_t n, char* memory) {
   auto* to = reinterpret_cast<typename Stored::raw*>(memory);
   for (int64_t i = 0; i < n; ++i) to[at[i]] = Stored::to(from[i]);
 }
+template <class T>
+T sum_of(T a, T b) {
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, int32_t>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));  // it wraps
+  else
+    return a + b;
+}
+template <class Stored, class T>
+void scatter_add(const char* tile, const int64_t* at, int64_t n, char* memory) {
+  const T* from = reinterpret_cast<const T*>(tile);
+  auto* to = reinterpret_cast<typename Stored::raw*>(memory);
+  for (int64_t i = 0; i < n; ++i)
+    to[at[i]] = Stored::to(sum_of<T>(Stored::template from<T>(to[at[i]]), from[i]));
+}
 template <class Stored>
 void round(char* const* ptrs, int64_t n, const void*) {
   float* out = reinterpret_cast<float*>(ptrs[0]);
@@ -57,15 +73,20 @@ void round(char* const* ptrs, int64_t n, const void*) {
 
 template <class Stored, class T>
 const StoragePrimitives& plain() {
-  static const StoragePrimitives all = {&load<Stored, T>, &gather<Stored, T>, &store<Stored, T>,
-                                        &scatter<Stored, T>, nullptr};
+  static const StoragePrimitives all = [] {
+    StoragePrimitives made = {&load<Stored, T>,  &gather<Stored, T>,
+                              &store<Stored, T>, &scatter<Stored, T>,
+                              nullptr,           nullptr};
+    if constexpr (!std::is_same_v<T, bool>) made.scatter_add = &scatter_add<Stored, T>;
+    return made;
+  }();
   return all;
 }
 template <class Stored>
 const StoragePrimitives& narrow() {
-  static const StoragePrimitives all = {&load<Stored, float>, &gather<Stored, float>,
-                                        &store<Stored, float>, &scatter<Stored, float>,
-                                        &round<Stored>};
+  static const StoragePrimitives all = {&load<Stored, float>,        &gather<Stored, float>,
+                                        &store<Stored, float>,       &scatter<Stored, float>,
+                                        &scatter_add<Stored, float>, &round<Stored>};
   return all;
 }
 

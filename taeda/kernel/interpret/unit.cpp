@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "taeda/kernel/math_storage.h"
 
@@ -120,6 +121,8 @@ void Unit::evaluate(Walk& walk, const TileRange& range) const {
     tiles(walk)[v].pitch = range.n * static_cast<int64_t>(values_[v].size);
   if (line_ >= 0)
     for (int v : spread_position_) spread(walk, v, range);
+  for (const IndirectPlan& plan : indirects_)
+    if (!values_[plan.value].is_moving()) report(walk, plan, range);
   for (const TileStep& step : steps_) run_step(walk, step, range);
 }
 
@@ -210,10 +213,11 @@ Tile Unit::address(Walk& walk, const AccessPlan& access, const TileRange& range)
   return {memory + access.at(symbols) * access.item + before, pitch};
 }
 
-const int64_t* Unit::index_tile(Walk& walk, const AccessPlan& access,
-                                const TileRange& range) const {
+const int64_t* Unit::index_tile(Walk& walk, const AccessPlan& access, const TileRange& range,
+                                int64_t* start) const {
   int64_t* to = indices(walk);
   if (line_ < 0) {
+    if (const int64_t* given = index_in_memory(walk, access, range, start)) return given;
     write_line(walk, access, range, to);
     return to;
   }
@@ -229,6 +233,22 @@ const int64_t* Unit::index_tile(Walk& walk, const AccessPlan& access,
   return to;
 }
 
+// An index that is one from memory behind `start` lies there already; null for others.
+const int64_t* Unit::index_in_memory(Walk& walk, const AccessPlan& access, const TileRange& range,
+                                     int64_t* start) const {
+  if (!access.is_sum || access.parts.size() != 1) return nullptr;
+  const AccessPlan::Part& part = access.parts[0];
+  const IndirectPlan& indirect = indirects_[part.indirect];
+  if (along_ >= 0) walk.symbols[along_] = range.start;
+  walk.symbols[indirect.place] = 0;
+  const int64_t* symbols = walk.symbols.data();
+  const int64_t before = access.at(symbols);
+  if (access.stride(symbols) != 0 || part.factor(symbols) != 1 || (before != 0 && !start))
+    return nullptr;
+  if (start) *start = before;
+  return reinterpret_cast<const int64_t*>(walk.scratch.get() + indirect.offset);
+}
+
 void Unit::write_line(Walk& walk, const AccessPlan& access, const TileRange& range,
                       int64_t* to) const {
   if (along_ >= 0) walk.symbols[along_] = range.start;
@@ -236,6 +256,23 @@ void Unit::write_line(Walk& walk, const AccessPlan& access, const TileRange& ran
     const int64_t first = access.at(walk.symbols.data());
     const int64_t stride = access.stride(walk.symbols.data());
     for (int64_t k = 0; k < range.n; ++k) to[k] = first + k * stride;
+    return;
+  }
+  if (access.is_sum) {
+    for (const AccessPlan::Part& part : access.parts)
+      walk.symbols[indirects_[part.indirect].place] = 0;
+    const int64_t first = access.at(walk.symbols.data());
+    const int64_t stride = access.stride(walk.symbols.data());
+    bool is_first = true;
+    for (const AccessPlan::Part& part : access.parts) {
+      const char* given = walk.scratch.get() + indirects_[part.indirect].offset;
+      const auto* at = reinterpret_cast<const int64_t*>(given);
+      const int64_t factor = part.factor(walk.symbols.data());
+      if (std::exchange(is_first, false))
+        for (int64_t k = 0; k < range.n; ++k) to[k] = first + k * stride + factor * at[k];
+      else
+        for (int64_t k = 0; k < range.n; ++k) to[k] += factor * at[k];
+    }
     return;
   }
   for (int64_t k = 0; k < range.n; ++k) {
@@ -261,8 +298,9 @@ Tile Unit::load(Walk& walk, const ValuePlan& value, const TileRange& range, Tile
       for (int64_t l = 0; l < range.lines; ++l) load(memory.at(l), stride, range.n, out.at(l));
     return out;
   }
-  const int64_t* at = index_tile(walk, access, range);
-  const char* memory = walk.buffers[access.buffer];
+  int64_t start = 0;
+  const int64_t* at = index_tile(walk, access, range, &start);
+  const char* memory = walk.buffers[access.buffer] + start * access.item;
   const int64_t n = range.n * range.lines;
   if (value.args[0] < 0) {
     access.storage->gather(memory, at, n, out.data);
@@ -291,9 +329,30 @@ void Unit::check(Walk& walk, const IndirectPlan& plan, const char* values, int64
   const int64_t extent = plan.extent(walk.symbols.data());
   const auto* from = reinterpret_cast<const int64_t*>(values);
   auto* to = reinterpret_cast<int64_t*>(walk.scratch.get() + plan.offset);
-  for (int64_t k = 0; k < n; ++k)
-    to[k] = td_checked_index(from[k], extent, plan.wraps, walk.arguments.error, plan.number);
-  if (!values_[plan.value].is_moving()) walk.symbols[plan.place] = to[0];
+  // An index that does not move along tiles is wrong only if there is a tile.
+  const bool is_moving = values_[plan.value].is_moving();
+  // Nearly all are fine: they are looked at together, and one after the other where some are not.
+  const int64_t turn = plan.wraps ? extent : 0;
+  uint64_t highest = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    to[k] = from[k] + (from[k] < 0 ? turn : 0);
+    highest = std::max(highest, static_cast<uint64_t>(to[k]));
+  }
+  if (n > 0 && highest >= static_cast<uint64_t>(extent)) {
+    int64_t unread[2] = {};
+    int64_t* error = is_moving ? walk.arguments.error : unread;
+    for (int64_t k = 0; k < n; ++k)
+      to[k] = td_checked_index(from[k], extent, plan.wraps, error, plan.number);
+  }
+  if (!is_moving) walk.symbols[plan.place] = to[0];
+}
+
+void Unit::report(Walk& walk, const IndirectPlan& plan, const TileRange& range) const {
+  const int64_t extent = plan.extent(walk.symbols.data());
+  const auto* from =
+      reinterpret_cast<const int64_t*>(walk.scratch.get() + values_[plan.value].offset);
+  for (int64_t l = range.line; l < range.line + range.lines; ++l)
+    td_checked_index(from[l], extent, plan.wraps, walk.arguments.error, plan.number);
 }
 
 // ---- stores ----
@@ -327,14 +386,28 @@ void Unit::combine_dense(const StorePlan& plan, const int64_t* at, const char* t
 }
 
 void Unit::store_each(Walk& walk, const StorePlan& plan, const TileRange& range) const {
-  const int64_t* at = index_tile(walk, plan.access, range);
+  if (plan.combine && plan.mask < 0 && plan.access.is_plain && plan.access.is_dense) {
+    const Tile tile = tiles(walk)[plan.value], to = address(walk, plan.access, range);
+    for (int64_t l = 0; l < range.lines; ++l) {
+      char* operands[] = {to.at(l), to.at(l), tile.at(l)};
+      plan.combine(operands, range.n, nullptr);
+    }
+    return;
+  }
+  int64_t start = 0;
+  const int64_t* at = index_tile(walk, plan.access, range, &start);
   const size_t size = values_[plan.value].size;
-  char* memory = walk.buffers[plan.access.buffer];
+  char* memory = walk.buffers[plan.access.buffer] + start * plan.access.item;
+  const bool adds = plan.mode == StoreMode::Add || plan.mode == StoreMode::AtomicAdd;
   for (int64_t l = 0; l < range.lines; ++l, at += range.n) {
     const char* tile = tiles(walk)[plan.value].at(l);
     const char* mask = plan.mask >= 0 ? tiles(walk)[plan.mask].at(l) : nullptr;
     if (plan.combine && !mask && plan.access.is_even && plan.access.is_dense) {
       combine_dense(plan, at, tile, size, range.n, memory);
+      continue;
+    }
+    if (adds && !mask && plan.access.storage->scatter_add) {
+      plan.access.storage->scatter_add(tile, at, range.n, memory);
       continue;
     }
     for (int64_t k = 0; k < range.n; ++k) {

@@ -90,7 +90,13 @@ struct AccessPlan {
   bool is_dense = false;    // by one
   bool is_plain = false;    // memory holds the value as it is
   bool is_private = false;  // a local buffer of each line
+  bool is_sum = false;      // the index moves by `stride` and by multiples of `parts`
   IndexProgram at, stride, line_stride;
+  struct Part {
+    int indirect;  // of the unit
+    IndexProgram factor;
+  };
+  std::vector<Part> parts;  // indices from memory, which are 0 in `at`
   const StoragePrimitives* storage = nullptr;
 };
 
@@ -238,9 +244,15 @@ class Unit {
   Tile load(Walk& walk, const ValuePlan& value, const TileRange& range, Tile out) const;
   void load_masked(const ValuePlan& value, const char* memory, const int64_t* at, int64_t n,
                    char* const* operands, char* out) const;
+  const int64_t* index_in_memory(Walk& walk, const AccessPlan& access, const TileRange& range,
+                                 int64_t* start) const;
   void check(Walk& walk, const IndirectPlan& plan, const char* values, int64_t n) const;
+  // Of an index that does not move, for a tile.
+  void report(Walk& walk, const IndirectPlan& plan, const TileRange& range) const;
   // The index of each element of a tile, and of one element per line.
-  const int64_t* index_tile(Walk& walk, const AccessPlan& access, const TileRange& range) const;
+  // Indices of a tile. They count from `start` where the caller has one, else from the beginning.
+  const int64_t* index_tile(Walk& walk, const AccessPlan& access, const TileRange& range,
+                            int64_t* start = nullptr) const;
   const int64_t* index_lines(Walk& walk, const AccessPlan& access, int64_t lines) const;
   void write_line(Walk& walk, const AccessPlan& access, const TileRange& range, int64_t* to) const;
   void store_one(Walk& walk, const StorePlan& plan, const TileRange& range) const;

@@ -62,11 +62,33 @@ class UnitPlanner {
     return false;
   }
 
+  // Whether the index is a sum of multiples of what moves along the tile.
+  bool plan_parts(const Expr* at, AccessPlan& access) {
+    ExprPool& pool = *kernel_.pool;
+    const auto factor_of = [&](const Expr* symbol) {
+      const Expr* factor = stride_of(pool, at, symbol);
+      return factor && !moves(factor) ? factor : nullptr;
+    };
+    const std::vector<const Expr*> symbols = symbolic::symbols_of(at);
+    for (size_t i = 0; i < unit_.indirects_.size(); ++i) {
+      const Expr* symbol = graph_.indirects()[unit_.indirects_[i].number - 1].symbol;
+      if (!moving_.count(symbol) || !std::count(symbols.begin(), symbols.end(), symbol)) continue;
+      const Expr* factor = factor_of(symbol);
+      if (!factor) return false;
+      access.parts.push_back({static_cast<int>(i), places_.program(factor)});
+    }
+    if (access.parts.empty()) return false;
+    const Expr* step = axes_.along ? factor_of(axes_.along) : pool.integer(0);
+    if (step) access.stride = places_.program(step);
+    return step != nullptr;
+  }
+
   // The index, and the stride along the axis where it is the same for every element.
   void plan_index(const Expr* at, AccessPlan& access) {
     access.at = places_.program(at);
     ExprPool& pool = *kernel_.pool;
     if (axes_.line) access.line_stride = places_.program(stride_of(pool, at, axes_.line));
+    access.is_sum = plan_parts(at, access);
     for (const Expr* symbol : symbolic::symbols_of(at))
       if (symbol != axes_.along && moving_.count(symbol)) return;
     const Expr* step = axes_.along ? stride_of(pool, at, axes_.along) : pool.integer(0);

@@ -73,6 +73,8 @@ struct CompileQueue::State {
   std::vector<FirstRun*> first_runs;
   std::map<std::string, std::shared_future<std::string>> unfinished;
   int workers = 0, running = 0;
+  std::deque<std::function<void()>> works;  // of run_soon()
+  bool is_at_work = false;                  // a thread runs them
   std::atomic<bool> is_stopped{false};
 
   using JobPlace = std::deque<Job>::iterator;
@@ -115,14 +117,34 @@ struct CompileQueue::State {
     }
   }
 
+  void run_works(Lock& lock) {
+    while (!works.empty() && !is_stopped) {
+      {
+        const std::function<void()> work = std::move(works.front());
+        works.pop_front();
+        lock.unlock();
+        work();
+      }
+      lock.lock();
+    }
+    works.clear();
+    is_at_work = false;
+    is_done.notify_all();
+  }
+
   // Whether the system has a thread left.
-  static bool start_worker(const std::shared_ptr<State>& self) {
+  template <class F>
+  static bool start_thread(F&& run) {
     const NoSignals none;
     try {
-      std::thread([self] { self->work(); }).detach();
+      std::thread(std::forward<F>(run)).detach();
     } catch (const std::system_error&) {
       return false;
     }
+    return true;
+  }
+  static bool start_worker(const std::shared_ptr<State>& self) {
+    if (!start_thread([self] { self->work(); })) return false;
     ++self->workers;
     return true;
   }
@@ -182,7 +204,9 @@ std::shared_future<std::string> CompileQueue::submit(const std::string& source,
     state->has_work.notify_all();
     return found->second;
   }
-  auto environment = std::make_shared<const std::vector<std::string>>(process_environment());
+  auto environment = options.environment;
+  if (!environment)
+    environment = std::make_shared<const std::vector<std::string>>(process_environment());
   auto compile = [source, options, environment, stop = &state->is_stopped](bool is_patient) {
     TAEDA_CHECK(!*stop, "[compile_native] the source was not compiled: the queue of compiles ends");
     CompileOptions own = options;
@@ -201,6 +225,21 @@ std::shared_future<std::string> CompileQueue::submit(const std::string& source,
   // Without workers this thread does the work.
   while ((state->workers == 0 || state->is_stopped) && !state->jobs.empty()) state->run_next(lock);
   return result;
+}
+
+void CompileQueue::run_soon(std::function<void()> work) {
+  const std::shared_ptr<State> state = this->state();
+  State::Lock lock(state->mutex);
+  if (state->is_stopped) return;
+  state->works.push_back(std::move(work));
+  if (state->is_at_work) return;
+  state->is_at_work = true;
+  if (State::start_thread([state] {
+        State::Lock own(state->mutex);
+        state->run_works(own);
+      }))
+    return;
+  state->run_works(lock);
 }
 
 std::unique_ptr<CompileQueue::FirstRun> CompileQueue::expect_run() {
@@ -241,7 +280,7 @@ void CompileQueue::wait() {
   hurry();
   const std::shared_ptr<State> state = this->state();
   State::Lock lock(state->mutex);
-  state->is_done.wait(lock, [&] { return state->unfinished.empty(); });
+  state->is_done.wait(lock, [&] { return state->unfinished.empty() && !state->is_at_work; });
 }
 
 void CompileQueue::stop() {
@@ -251,7 +290,8 @@ void CompileQueue::stop() {
   state->is_stopped = true;
   state->has_work.notify_all();
   while (!state->jobs.empty()) state->run_next(lock);  // each throws into its future
-  state->is_done.wait_for(lock, kEndWait, [&] { return state->running == 0; });
+  state->is_done.wait_for(lock, kEndWait,
+                          [&] { return state->running == 0 && !state->is_at_work; });
 }
 
 }  // namespace taeda::kernel

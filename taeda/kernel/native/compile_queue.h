@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -39,10 +40,15 @@ class TAEDA_API CompileQueue {
 
   enum class Start : uint8_t { Now, AfterFirstRuns };
   // The result of compile_native(source, options), or what it throws. While a source is compiled
-  // with the same options, all callers get the same result. options.stop must be null.
+  // with the same options, all callers get the same result. options.stop must be null. The
+  // compiler's variables are those of this moment where the options have none.
   std::shared_future<std::string> submit(const std::string& source,
                                          const CompileOptions& options = {},
                                          Start start = Start::Now);
+
+  // Runs work of some milliseconds, which must not throw, on a thread beside the workers, in the
+  // order of the calls; not at all where the queue ends before it begins.
+  void run_soon(std::function<void()> work);
 
   // Returns when everything that was submitted is ready.
   void wait();

@@ -146,13 +146,29 @@ std::string run_compiler(const Compiler& compiler, const std::vector<std::string
   return bytes;
 }
 
+bool has_cache(const CompileOptions& options) {
+  return options.cache && !options.cache->folder().empty();
+}
+
 }  // namespace
+
+std::optional<std::string> find_native(const std::string& source, const CompileOptions& options) {
+  if (!has_cache(options)) return std::nullopt;
+  return options.cache->find(key_of(find_compiler(), flags_of(options), source));
+}
+
+void ask_for_version() {
+  if (!has_cache({})) return;
+  try {
+    compiler_identity(find_compiler());
+  } catch (const Error&) {  // whoever compiles is told
+  }
+}
 
 std::string compile_native(const std::string& source, const CompileOptions& options) {
   const Compiler compiler = find_compiler();
   const std::vector<std::string> flags = flags_of(options);
-  if (!options.cache || options.cache->folder().empty())
-    return run_compiler(compiler, flags, source, options);
+  if (!has_cache(options)) return run_compiler(compiler, flags, source, options);
   const std::string key = key_of(compiler, flags, source);
   if (std::optional<std::string> found = options.cache->find(key)) return *std::move(found);
   std::string object = run_compiler(compiler, flags, source, options);

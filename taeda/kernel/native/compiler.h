@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,13 @@ struct CompileOptions {
 // Throws a RuntimeError where there is no compiler, where it fails, is killed, hangs or makes no
 // object for this machine, and where the temporary folder is missing or full.
 TAEDA_API std::string compile_native(const std::string& source, const CompileOptions& options = {});
+
+// The same where the cache has it, in a millisecond; nothing where the compiler would have to run.
+// Throws where there is no compiler.
+TAEDA_API std::optional<std::string> find_native(const std::string& source,
+                                                 const CompileOptions& options = {});
+// Has the compiler say its version, which find_native needs and which takes as long as starting a
+// process does; later calls know it. Does nothing where there is no cache or no compiler.
+TAEDA_API void ask_for_version();
 
 }  // namespace taeda::kernel

@@ -124,8 +124,11 @@ OutSpec complex_spec(const Tensor& real, const Tensor& imag) {
       "complex numbers of Half parts are not supported; supported: Float, Double");
   const Tensor* const parts[] = {&real, &imag};
   check_same_device("complex", parts);
-  return OutSpec(SymIntList(broadcast_shapes(real.sym_sizes(), imag.sym_sizes())),
-                 to_complex(real.dtype()), real.device());
+  OutSpec spec(SymIntList(broadcast_shapes(real.sym_sizes(), imag.sym_sizes())),
+               to_complex(real.dtype()), real.device());
+  if (!real.is_contiguous() || !imag.is_contiguous())
+    spec.strides = strides_in_order(parts, spec.sizes);
+  return spec;
 }
 
 void write_parts(const Tensor& real, const Tensor& imag, const Tensor& out) {

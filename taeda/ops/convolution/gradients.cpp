@@ -62,6 +62,9 @@ Tensor convolution_grad_output_backward(Span<Tensor> grads, const Tensor& input,
   if (grads[0].defined()) total = a.forward(grads[0], weight.conj());
   if (grads[1].defined()) total = added(total, a.forward(input.conj(), grads[1]));
   if (!grads[2].defined()) return total;
+  // A result without channels holds nothing of the bias.
+  const SymInt channels = input.sym_size(1);
+  if (!channels.is_symbolic() && channels == SymInt(0)) return total;
   SymIntVec shape(static_cast<size_t>(input.dim()), SymInt(1));
   shape[1] = grads[2].sym_size(0);
   const Tensor bias = grads[2].view(shape);

@@ -139,8 +139,11 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_meta(
   Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) grad_input = spec_in(format, input.sym_sizes(), input).allocate();
   if (output_mask[1]) grad_weight = spec_in(format, weight.sym_sizes(), weight).allocate();
-  if (output_mask[2])
-    grad_bias = OutSpec({grad_output.sym_size(1)}, input.dtype(), input.device()).allocate();
+  if (output_mask[2]) {
+    // Images without channels have a result without channels, whatever the filters make of them.
+    const SymInt channels = transposed ? weight.sym_size(1) * g.groups : weight.sym_size(0);
+    grad_bias = OutSpec({channels}, input.dtype(), input.device()).allocate();
+  }
   return {grad_input, grad_weight, grad_bias};
 }
 

@@ -6,10 +6,11 @@
 namespace taeda::lowering {
 namespace {
 
+// A product, as the mask is one of PyTorch's factors: what is dropped of a NaN is a NaN.
 Sym kept(Emitter& e, Sym is_kept, Sym value, double scale) {
   const Type type = e.type_of(value);
-  return where(SymMask::from_id(e.cast(is_kept, Type::Mask).id), value * e.constant(scale, type),
-               e.constant(0, type));
+  return value * where(SymMask::from_id(e.cast(is_kept, Type::Mask).id), e.constant(scale, type),
+                       e.constant(0, type));
 }
 
 bool is_real(const Tensor& t) { return is_floating(t.dtype()); }

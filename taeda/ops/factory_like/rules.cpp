@@ -1,19 +1,37 @@
 // New tensors with the type, place or size of a given one.
 #include "taeda/ops/factory_like/declarations.h"
 
+#include <algorithm>
+
 #include "taeda/ops/functions.h"
 #include "taeda/ops/options.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
+namespace {
+
+// Whether the strides are those that sizes alone give: a contiguous tensor may have others along
+// dimensions of size one, or where it has no elements.
+bool has_plain_strides(const Tensor& t) {
+  if (!t.is_contiguous()) return false;
+  if (t.impl()->has_symbolic_sizes()) return true;
+  int64_t expected = 1;
+  for (int64_t d = t.dim() - 1; d >= 0; --d) {
+    if (t.strides()[d] != expected) return false;
+    expected *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return true;
+}
+
+}  // namespace
 
 Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                   std::optional<Device> device, std::optional<bool> pin_memory,
                   std::optional<MemoryFormat> memory_format) {
   check_options(layout, pin_memory);
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
-  const bool is_plain = self.is_contiguous() &&
-                        (format == MemoryFormat::Preserve || format == MemoryFormat::Contiguous);
+  const bool is_plain = format == MemoryFormat::Preserve ? has_plain_strides(self)
+                                                         : format == MemoryFormat::Contiguous;
   const Tensor made =
       new_tensor(self.sym_sizes(), is_plain ? SymIntVec() : strides_like(self, format),
                  dtype.value_or(self.dtype()), device.value_or(self.device()));

@@ -5,6 +5,21 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/lists.h"
 
+namespace taeda {
+
+void write_row(Tensor& target, FunctionRef<Tensor(const Tensor&)> row) {
+  Tensor result = row(target);
+  // A history keeps the operands, and the write would change one.
+  if (result.requires_grad()) result = row(target.clone());
+  TAEDA_CHECK(target.sym_sizes() == result.sym_sizes(), "output with shape ", target.sym_sizes(),
+              " doesn't match the broadcast shape ", result.sym_sizes());
+  TAEDA_CHECK(can_cast(result.dtype(), target.dtype()), "result type ", result.dtype(),
+              " can't be cast to the desired output type ", target.dtype());
+  target.copy_(result);
+}
+
+}  // namespace taeda
+
 namespace taeda::impl {
 namespace {
 

@@ -71,6 +71,13 @@ OutSpec stack_spec(TensorList tensors, int64_t dim) {
                 " at entry 0 and ", tensors[i].sym_sizes(), " at entry ", i);
   check_devices(tensors);
   OutSpec spec(tensors[0].sym_sizes(), result_type(tensors), tensors[0].device());
+  // As PyTorch's: joined along the dimension behind the new one, which is then cut in two.
+  if (dim < tensors[0].dim() && common_format(tensors) != MemoryFormat::Contiguous) {
+    SymIntVec joined = spec.sizes;
+    joined[dim] = joined[dim] * SymInt(tensors.size());
+    spec.strides = channels_last_strides(joined);
+    spec.strides.insert(dim, spec.strides[dim] * spec.sizes[dim]);
+  }
   spec.sizes.insert(dim, SymInt(tensors.size()));
   spec.is_cast_allowed = true;
   return spec;

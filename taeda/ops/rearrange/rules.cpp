@@ -31,12 +31,40 @@ Tensor tile(const Tensor& self, SymIntList dims) {
   return self.repeat(repeats);
 }
 
+namespace {
+
+// PyTorch joins two parts per dimension, and the result has their format where both have the same.
+// Without dimensions the elements are moved in a row. Empty: contiguous.
+SymIntVec rolled_strides(const Tensor& self, SymIntList shifts, IntList dims) {
+  if (dims.empty() || self.impl()->has_symbolic_sizes()) return {};
+  if (self.numel() == 0) return strides_like(self, MemoryFormat::Preserve);
+  if (self.is_contiguous() || self.dim() < 4 || self.dim() > 5) return {};
+  SymIntVec strides(self.sym_strides());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t d = wrap_dim(dims[i], self.dim()), size = self.sizes()[d];
+    const int64_t start = ((size - shifts[i].expect_int()) % size + size) % size;
+    for (int64_t length : {size - start, start}) {
+      SymIntVec sizes(self.sym_sizes());
+      sizes[d] = length;
+      const Tensor part =
+          make_alias_sym(self, sizes, strides, SymInt(self.impl()->storage_offset()));
+      if (part.suggested_format() == MemoryFormat::Contiguous) return {};
+    }
+    strides = channels_last_strides(self.sym_sizes());
+  }
+  return strides;
+}
+
+}  // namespace
+
 OutSpec roll_spec(const Tensor& self, SymIntList shifts, IntList dims) {
   TAEDA_CHECK(!shifts.empty(), "`shifts` required");
   TAEDA_CHECK(shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1),
               "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
   for (int64_t d : dims) wrap_dim(d, self.dim(), /*wrap_scalar=*/false);
-  return OutSpec(self.sym_sizes(), self.dtype(), self.device());
+  OutSpec spec(self.sym_sizes(), self.dtype(), self.device());
+  spec.strides = rolled_strides(self, shifts, dims);
+  return spec;
 }
 
 OutSpec flip_spec(const Tensor& self, IntList dims) {

@@ -67,20 +67,33 @@ struct LayerResult {
   State last;
 };
 
+// Whether autocast made the products of a layer, whose state is wider.
+bool is_cast(const Tensor& from_input, const State& state) {
+  return local_keys().include.has(Key::Autocast) && from_input.element_size() == 2 &&
+         state.hidden.dtype() == DType::Float;
+}
+
 // Whether a layer is one operator (Note [Whole layers]), which has no rule for tangents and batches
-// of transforms and takes one dtype.
+// of transforms and takes one dtype; of layers without a cell state also what autocast casts.
 bool is_whole(const Tensor& from_input, const State& state) {
   if (!from_input.sym_size(0).is_symbolic() || is_complex(from_input.dtype())) return false;
-  for (const Tensor* t : {&state.hidden, &state.cell})
-    if (t->defined() && t->dtype() != from_input.dtype()) return false;
-  return dispatch::num_levels() == 0;
+  if (dispatch::num_levels() > 0) return false;
+  if (!state.cell.defined() && is_cast(from_input, state)) return true;
+  return state.hidden.dtype() == from_input.dtype() &&
+         (!state.cell.defined() || state.cell.dtype() == from_input.dtype());
 }
 
 LayerResult run_whole(const char* cell, const Tensor& from_input, const State& state,
                       const CellParams& params, bool is_reversed) {
+  const bool casts = is_cast(from_input, state);
+  const auto cast = [&](const Tensor& t) {
+    return casts && t.defined() ? t.to(from_input.dtype()) : t;
+  };
+  // A gated unit adds to its state, which stays wide; others make it of products alone.
+  const bool is_gated = std::string_view(cell) == "gru";
   const auto [outputs, cells, workspace] =
-      taeda::_recurrent_layer(from_input, state.hidden, state.cell, params.w_hh, params.b_hh,
-                              params.w_hr, cell, is_reversed);
+      taeda::_recurrent_layer(from_input, is_gated ? state.hidden : cast(state.hidden), state.cell,
+                              cast(params.w_hh), cast(params.b_hh), params.w_hr, cell, is_reversed);
   const int64_t last = is_reversed ? 0 : -1;
   return {outputs,
           {outputs.select(0, last), state.cell.defined() ? cells.select(0, last) : Tensor()}};

@@ -2,6 +2,7 @@
 #include "taeda/ops/recurrent/whole_layers.h"
 
 #include "taeda/ops/functions.h"
+#include "taeda/ops/recurrent/cells.h"
 #include "taeda/ops/recurrent/declarations.h"
 #include "taeda/ops/recurrent/functions.h"
 #include "taeda/ops/spec.h"
@@ -48,11 +49,12 @@ StepGradients gru_gradients(const LayerPass& p, int64_t t, const Tensor& hidden,
                             const Tensor& grad_hy) {
   const auto made =
       p.is_recorded
-          ? taeda::_thnn_differentiable_gru_cell_backward(grad_hy, p.from_input.select(0, t),
-                                                          taeda::linear(hidden, p.w_hh, p.b_hh),
-                                                          hidden, {}, {})
+          ? taeda::_thnn_differentiable_gru_cell_backward(
+                grad_hy, p.from_input.select(0, t),
+                taeda::linear(hidden.to(p.w_hh.dtype()), p.w_hh, p.b_hh), hidden, {}, {})
           : taeda::_thnn_fused_gru_cell_backward(grad_hy, p.workspace.select(0, t), false);
-  return {std::get<0>(made), std::get<1>(made), std::get<2>(made)};
+  const DType dtype = p.w_hh.dtype();
+  return {std::get<0>(made).to(dtype), std::get<1>(made).to(dtype), std::get<2>(made)};
 }
 
 StepGradients plain_gradients(const LayerPass& p, int64_t t, const Tensor& grad_hy) {
@@ -122,7 +124,7 @@ LayerGradients LayerPass::gradients(const Tensor& grad_outputs, const Tensor& gr
   return {input,
           grad_hidden,
           grad_cell,
-          weight_gradient(from_hidden, hidden_before),
+          weight_gradient(from_hidden, hidden_before.to(w_hh.dtype())),
           has_bias ? from_hidden.sum(IntList(dims)) : Tensor(),
           projection};
 }
@@ -188,11 +190,17 @@ std::tuple<Tensor, Tensor, Tensor> _recurrent_layer(const Tensor& from_input, co
   Tensor hidden = hx, state = cx;
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = is_reversed ? steps - 1 - i : i;
-    const Tensor input = from_input.select(0, t), from_hidden = taeda::linear(hidden, w_hh, b_hh);
+    const Tensor input = from_input.select(0, t),
+                 from_hidden = taeda::linear(hidden.to(w_hh.dtype()), w_hh, b_hh);
     if (kind == Cell::Lstm) {
       std::tie(hidden, state, kept[t]) = taeda::_thnn_fused_lstm_cell(input, from_hidden, state);
       if (w_hr.defined()) hidden = taeda::linear(hidden, w_hr, Tensor());
       cells[t] = state;
+    } else if (kind == Cell::Gru && hidden.dtype() != input.dtype()) {
+      const recurrent::GruGates g(input, from_hidden, {}, {});
+      const Tensor parts[] = {g.reset, g.update, g.candidate, hidden, g.hidden};
+      kept[t] = taeda::cat(parts, 1);
+      hidden = hidden.sub(g.candidate).mul(g.update).add(g.candidate);
     } else if (kind == Cell::Gru) {
       std::tie(hidden, kept[t]) = taeda::_thnn_fused_gru_cell(input, from_hidden, hidden);
     } else {
@@ -217,11 +225,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> _recurrent_layer_back
       return t.defined() ? allocated(t, t.sym_sizes()) : Tensor();
     };
     const SymInt gates = w_hh.sym_size(0);
-    return {allocated(hx, SymIntList({outputs.sym_size(0), outputs.sym_size(1), gates})),
+    return {allocated(w_hh, SymIntList({outputs.sym_size(0), outputs.sym_size(1), gates})),
             like(hx),
             like(cx),
             like(w_hh),
-            has_bias ? allocated(hx, SymIntList({gates})) : Tensor(),
+            has_bias ? allocated(w_hh, SymIntList({gates})) : Tensor(),
             like(w_hr)};
   }
   const recurrent::LayerPass pass{{},    hx,        cx,   w_hh,        {},       w_hr, outputs,

@@ -2,7 +2,8 @@
 //
 // Note [Whole layers]: layers are made of their steps, which every stage of the compiler sees. A
 // trace in which the number of steps is a symbol has no list of them: there a layer is one
-// operator, _recurrent_layer, which runs the same steps when the number is known.
+// operator, _recurrent_layer, which runs the same steps when the number is known. Under autocast
+// the products and weights are narrow; the state of a gated unit, which it adds to, is not.
 #pragma once
 
 #include <string_view>

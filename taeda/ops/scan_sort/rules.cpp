@@ -34,8 +34,8 @@ std::array<OutSpec, 2> sort_stable_spec(const Tensor& self, std::optional<bool>,
   wrap_dim(dim, self.dim());
   TAEDA_CHECK(!self.is_complex(), " Sort does not support complex dtypes on CPU");
   OutSpec values(self.sym_sizes(), self.dtype(), self.device());
-  // Sorted lines keep the memory order of dense permutations.
-  if (self.impl()->is_non_overlapping_and_dense()) values.strides = SymIntVec(self.sym_strides());
+  // Sorted lines keep the order of dimensions in memory.
+  values.strides = strides_like(self, MemoryFormat::Preserve);
   OutSpec indices = values;
   indices.dtype = DType::Int64;
   return {values, indices};

@@ -21,6 +21,8 @@ nn = importlib.import_module(f"{NAME}.nn")
 F = importlib.import_module(f"{NAME}.nn.functional")
 checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
 func = importlib.import_module(f"{NAME}.func")
+forward_ad = importlib.import_module(f"{NAME}.autograd.forward_ad")
+saved_tensors_hooks = t.autograd.graph.saved_tensors_hooks
 pytree = importlib.import_module(f"{NAME}.utils._pytree")
 
 t.manual_seed(0)
@@ -717,3 +719,80 @@ def yield_from(x):
         yield got
 
     return list(outer())
+
+
+# ---- forward mode, hooks of saved tensors ----
+
+
+@case(X, Y)
+def dual_numbers(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        primal, moved = forward_ad.unpack_dual(dual.sin() * dual)
+    return primal * 2, moved + 1
+
+
+@case(X, Y)
+def dual_numbers_through_a_module(x, tangent):
+    with forward_ad.dual_level():
+        out = forward_ad.unpack_dual(LIN(forward_ad.make_dual(x, tangent)).tanh())
+        return out.tangent.square().mean(), forward_ad.unpack_dual(x).tangent
+
+
+@case(X, Y, breaks=1)
+def dual_numbers_around_a_break(x, tangent):
+    x = x + 1
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        print("inside")
+        moved = forward_ad.unpack_dual(dual.exp()).tangent
+    return moved * 2
+
+
+@case(X, Y)
+def linearized(x, tangent):
+    value, moved = func.linearize(lambda v: (v.sin() * v).sum(-1), x)
+    return value, moved(tangent), moved(tangent * 2)
+
+
+@case(X[0])
+def derivatives_in_both_modes(x):
+    def energy(v):
+        return (v.sin() * v).sum()
+
+    return func.jacfwd(lambda v: v * v.sum())(x), func.hessian(energy)(x)
+
+
+@case(P, breaks=2)
+def hooks_of_saved_tensors(p):
+    seen = []
+
+    def pack(tensor):
+        seen.append(tuple(tensor.shape))
+        return tensor * 1
+
+    y = p * 2
+    with saved_tensors_hooks(pack, lambda tensor: tensor + 1):
+        z = y.sin() * y
+    (grad,) = t.autograd.grad((z + 1).sum(), p)
+    return grad, seen
+
+
+@case(P, breaks=1)
+def saved_tensors_on_the_cpu(p):
+    with t.autograd.graph.save_on_cpu():
+        y = LIN(p.sin())
+    return y.square().mean()
+
+
+@t.no_grad()
+def _told(x):
+    print(float(x.sum()) > 1e9)
+    return x * 2
+
+
+@case(P, breaks=1)
+def gradients_behind_a_break_without(p):
+    scale = _told(p.detach().abs())
+    out = LIN(p) * scale
+    return out, scale.requires_grad, out.requires_grad

@@ -11,6 +11,7 @@ from taeda.amp._backward_scope import backward_scope
 from taeda.compiler._counters import counters
 from taeda.func.modules import functional_call
 from taeda.fx._lazy_graph_module import _use_lazy_graph_module
+from taeda.fx.aot._callbacks import Functions
 from taeda.fx.aot.partitioners import default_partition, min_cut_rematerialization_partition
 from taeda.fx.control_flow._regions import with_regions, with_submodules
 from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
@@ -155,13 +156,30 @@ class Compiled:
     """
 
     def __init__(self, function, leaves, compilers, dynamic=False):
-        program, inputs, settings = self._prepared(function, leaves, dynamic)
         counters["aot_autograd"]["total"] += 1
-        self.compiled = _C._aot.compile(program, inputs, {**settings, **compilers})
+        functions = Functions()
+        kept = {name: functions.kept_by(compilers[name]) for name in _COMPILERS}
+        while True:
+            program, inputs, settings = self._prepared(
+                function, leaves, dynamic, has_values=bool(functions.called_back)
+            )
+            try:
+                with functions.watched():
+                    self.compiled = _C._aot.compile(
+                        program, inputs, {**settings, **compilers, **kept}
+                    )
+                break
+            except Exception as error:
+                has_values = not any(isinstance(leaf, FakeTensor) for leaf in leaves)
+                if not has_values or not functions.failed(error):
+                    raise
         counters["aot_autograd"]["ok"] += 1
 
-    def _prepared(self, function, leaves, dynamic):
-        """The program as C++ calls it, its inputs and the settings of the trace."""
+    def _prepared(self, function, leaves, dynamic, has_values=False):
+        """The program as C++ calls it, its inputs and the settings of the trace.
+
+        has_values: values of tensors are computed along.
+        """
         from taeda._functorch import aot_autograd
 
         self._is_tensor = [isinstance(leaf, taeda.Tensor) for leaf in leaves]
@@ -172,14 +190,17 @@ class Compiled:
         ]
         self._constants = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         mode = _fake_mode_for(leaves, dynamic)
+        if has_values:
+            mode.compute_values()
         inputs = self._given(leaves)
         fakes = [_fake(leaf, f"L['arg{i}']", mode) for i, leaf in enumerate(inputs)]
 
+        # Kept by what is compiled, which therefore does not hold itself.
+        kept, are_inputs = self._constants, self._is_input
+
         def program(values):
-            values, constants = iter(values), iter(self._constants)
-            return function(
-                [next(values if is_input else constants) for is_input in self._is_input]
-            )
+            values, constants = iter(values), iter(kept)
+            return function([next(values if is_input else constants) for is_input in are_inputs])
 
         number = next(aot_autograd.AOT_COUNTER)
         # Who traces fake tensors compares later inputs.
@@ -214,6 +235,9 @@ def _fake(leaf, source, mode):
     if isinstance(leaf, FakeTensor) or mode.static_shapes or not isinstance(leaf, taeda.Tensor):
         return None
     return mode.from_tensor(leaf, source=source)
+
+
+_COMPILERS = ("forward", "backward", "inference")
 
 
 def compiler_options(

@@ -209,6 +209,11 @@ class FakeTensorMode(_fx.FakeMode, TorchDispatchMode):
             self._preferred_device_type,
         )
 
+    def compute_values(self, on=True):
+        """From now on operators compute the values of tensors along, or no longer do."""
+        self.propagate_real_tensors = on
+        self._apply()
+
     def use_environment(self, shape_env):
         """Numbers that come from data are symbols of the environment from now on."""
         self.shape_env = shape_env

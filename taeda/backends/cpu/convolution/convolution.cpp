@@ -166,15 +166,15 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
       impl::convolution_backward_meta(grad_output, input, weight, bias_sizes, stride, padding,
                                       dilation, transposed, output_padding, groups, output_mask);
   BelowADInplaceOrView guard;
+  if (grad_output.numel() == 0) {
+    for (Tensor* made : {&grad_input, &grad_weight, &grad_bias})
+      if (made->defined()) made->zero_();
+    return {grad_input, grad_weight, grad_bias};
+  }
   if (grad_bias.defined()) {
     IntVec dims = {0};
     for (int64_t d = 2; d < grad_output.dim(); ++d) dims.push_back(d);
     grad_bias = grad_output.sum(IntList(dims));
-  }
-  if (grad_output.numel() == 0 || input.numel() == 0) {
-    if (grad_input.defined()) grad_input.zero_();
-    if (grad_weight.defined()) grad_weight.zero_();
-    return {grad_input, grad_weight, grad_bias};
   }
   const ConvolutionGeometry checked(weight, stride, padding, dilation, transposed, output_padding,
                                     groups);

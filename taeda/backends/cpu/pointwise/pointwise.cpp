@@ -11,6 +11,7 @@
 #include "taeda/backends/cpu/pointwise/loop_nest.h"
 #include "taeda/backends/cpu/pointwise/numbers.h"
 #include "taeda/base/parallel.h"
+#include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/number_range.h"
 
 namespace taeda::cpu {
@@ -317,10 +318,27 @@ void run_uniform(const PointwiseKernel& kernel, DType common, const Tensor& out,
   tile(ptrs, n, numbers.bytes);
 }
 
+// masked_fill_ of an expanded tensor: an element is filled if one of those in its place is.
+static void fill_repeats(const PointwiseKernel& kernel, DType common, const Tensor& self,
+                         Span<const Tensor*> inputs, Span<Scalar> scalars) {
+  Tensor once = self, mask = inputs[1]->expand(self.sizes());
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (self.strides()[d] != 0 || self.sizes()[d] == 1) continue;
+    once = once.narrow(d, 0, 1);
+    mask = mask.any(d, true);
+  }
+  std::vector<const Tensor*> narrowed(inputs.begin(), inputs.end());
+  narrowed[0] = &once;
+  narrowed[1] = &mask;
+  run_pointwise(kernel, common, once, narrowed, scalars);
+}
+
 void run_pointwise(const PointwiseKernel& kernel, DType common, const Tensor& out,
                    Span<const Tensor*> inputs, Span<Scalar> scalars) {
   if (out.numel() == 0) return;
   const PointwiseOp& op = *kernel.op;
+  if ((op.accept & kFillsRepeats) && repeats_elements(out))
+    return fill_repeats(kernel, common, out, inputs, scalars);
   const ComputeType compute = compute_type(common);
   const TileFn tile = tile_of(kernel, compute);
   TAEDA_CHECK_NOT_IMPLEMENTED(tile, "\"", op.name, "_cpu\" not implemented for '", common, "'");

@@ -16,9 +16,10 @@ namespace {
 
 constexpr int64_t kPiece = 1024;
 
+// A product, as the mask is one of PyTorch's factors: what is dropped of a NaN is a NaN.
 template <class T>
 void scale_masked(T* values, const uint8_t* mask, int64_t n, T scale) {
-  for (int64_t i = 0; i < n; ++i) values[i] = mask[i] ? values[i] * scale : T(0);
+  for (int64_t i = 0; i < n; ++i) values[i] = values[i] * (mask[i] ? scale : T(0));
 }
 
 void read_tile(const Tensor& t, LoadFn load, int64_t first, int64_t n, int64_t width, char* tile) {
@@ -27,8 +28,8 @@ void read_tile(const Tensor& t, LoadFn load, int64_t first, int64_t n, int64_t w
   });
 }
 
-// out = mask ? input * scale : 0, where make(mask, first, n) tells the mask of elements in logical
-// order.
+// out = input * (mask ? scale : 0), where make(mask, first, n) tells the mask of elements in
+// logical order.
 template <class Make>
 void apply(const Tensor& input, double scale, const Tensor& out, Make&& make) {
   const ComputeType c = compute_type(input.dtype());
