@@ -9,6 +9,7 @@
 #include "taeda/aot/kept_writes.h"
 #include "taeda/autograd/autocast.h"
 #include "taeda/autograd/custom_function.h"
+#include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
@@ -215,6 +216,14 @@ bool has_gradients(const std::vector<Value>& inputs) {
   return autograd::grad_enabled() && std::any_of(inputs.begin(), inputs.end(), needs_gradient);
 }
 
+void check_tangents(const std::vector<Value>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TAEDA_CHECK_NOT_IMPLEMENTED(
+        !is_tensor(inputs[i]) || !autograd::any_tangent(inputs[i].get<Tensor>()), "input ", i,
+        " of a compiled program is a dual tensor; a program that was "
+        "traced has no tangents (taeda.compile takes dual tensors)");
+}
+
 // What casts now casts while the program is traced again.
 TraceAgain on_such_a_thread(TraceAgain trace) {
   return [trace = std::move(trace), state = AutocastState()](const std::vector<Value>& values,
@@ -269,6 +278,7 @@ class Compiler {
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
     note_changing_sizes(*t.graph);
+    if (options_.checks_inputs) note_sizes(*t.graph);
     if (!trace_.differentiates) {
       made_->forward_ =
           compiled(options_.inference ? options_.inference : options_.forward, *t.graph, attribute);
@@ -387,6 +397,14 @@ class Compiler {
       made_->changing_values_.push_back(result.node() ? changing_sizes(result.node()->val())
                                                       : std::vector<int64_t>());
   }
+  void note_sizes(const fx::Graph& graph) {
+    std::vector<Value> values;
+    for (const fx::Node* node : graph.placeholders())
+      if (values.size() < inputs_.size()) values.push_back(node->val());
+    made_->check_sizes_ = SizeChecks(values);
+    made_->options_.checks_inputs = false;  // not again for gradients of gradients
+    made_->checks_gradients_ = !trace_.differentiates;
+  }
   void keep_attributes(fx::AttributeReader read) {
     for (const auto& [name, t] : made_->traced_.constants) made_->attributes_[name] = Value(t);
     for (const fx::Node& node : *made_->traced_.graph) {
@@ -478,7 +496,18 @@ void CompiledFunction::check_duplicates(const std::vector<Value>& inputs) const 
                      "AOTAutograd or Dynamo, please file a bug to PyTorch.");
 }
 
+void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
+  if (!checks_gradients_ || !has_gradients(inputs)) return;
+  const auto found = std::find_if(inputs.begin(), inputs.end(), needs_gradient);
+  fail(ErrorKind::Runtime, "input ", found - inputs.begin(),
+       " requires a gradient, and the program was compiled for inputs without; compile it for "
+       "inputs like these, or call it under no_grad");
+}
+
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
+  check_sizes_(inputs);
+  check_gradients(inputs);
+  check_tangents(inputs);
   check_apart(inputs);
   check_duplicates(inputs);
   RandomStates random = random_states();

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "taeda/aot/partition.h"
+#include "taeda/aot/size_checks.h"
 #include "taeda/core/generator.h"
 #include "taeda/fx/compiler.h"
 
@@ -33,6 +34,9 @@ struct AotOptions {
   // Of those, writes to inputs whose elements lie dense, of sizes that are constants, in programs
   // whose inputs share no memory; others stay in the epilogue.
   bool keeps_plain_writes = false;
+  // Later inputs are compared with what the trace found out: sizes, and that none needs a gradient.
+  // Callers that compare inputs themselves do without.
+  bool checks_inputs = false;
   // Modes of this thread act on the program while it is traced.
   bool stays_on_thread = false;
   IntrusivePtr<fx::FakeMode> fake_mode;  // null: that of the inputs, or a new one
@@ -79,6 +83,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_apart(const std::vector<Value>& inputs) const;
   void check_duplicates(const std::vector<Value>& inputs) const;
+  void check_gradients(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
@@ -98,6 +103,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // its inputs or gives views of them.
   std::vector<std::pair<size_t, size_t>> duplicates_;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
+  SizeChecks check_sizes_;
+  bool checks_gradients_ = false;  // that no input needs one
   // For gradients of gradients.
   AotOptions options_;
   TraceAgain trace_again_;

@@ -11,6 +11,7 @@
 #include "taeda/dispatch/call_form.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/fx/tracer.h"
@@ -95,6 +96,7 @@ bool is_cheap(const Node& node) {
   if (is_number(node) || node.target().builtin()) return true;
   const dispatch::Operator* op = node.target().op();
   if (!op || op->has(dispatch::Tag::NondeterministicSeeded)) return false;
+  if (fx::find_control_flow(*op)) return false;  // as dear as its regions, which may draw numbers
   if (op->has(dispatch::Tag::Pointwise) || is_view(node)) return true;
   const dispatch::Schema& schema = fx::schema_of(*op);
   return std::none_of(schema.arguments.begin(), schema.arguments.end(),
@@ -414,7 +416,8 @@ class Partitioner {
       const auto own = number.find(node);
       if (own == number.end()) continue;
       const int k = own->second;
-      const bool is_front = is_input(*node) || needed_front_.count(node);
+      // What is drawn without a tangent is drawn by the forward, also for the backward alone.
+      const bool is_front = is_input(*node) || needed_front_.count(node) || is_random(*node);
       const bool can_save =
           is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes) &&
                                !is_asked_for(options_.computed_again, *node));

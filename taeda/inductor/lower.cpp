@@ -334,6 +334,12 @@ void GraphLowering::lower_placeholder(const Node& node) {
     by_node_.erase(&node);
     return;
   }
+  // A number that a region is given is part of the graph around it.
+  if (val.is<double>()) {
+    input.number = program_->pool->constant(symbolic::ExprValue::of(val.get<double>()));
+    program_->inputs.push_back(input);
+    return;
+  }
   TAEDA_CHECK_NOT_IMPLEMENTED(is_symbolic_number(val), "input ", node.name(),
                               " is neither a tensor nor a number");
   input.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));

@@ -28,10 +28,14 @@ namespace {
 constexpr int kDearValue = 64;
 // What a random number counts for, by each of its two numbers of the run.
 constexpr int kDearDraw = 40;
+// Values whose places have more operations than this are stored: a place that is written into
+// another one stands there several times, so a chain of views would double it at each step.
+constexpr uint32_t kDearPlace = 192;
 
 // What writing a value in place of a read costs.
 struct Cost {
   int operations = 0, reads = 0;
+  uint32_t place = 0;  // operations of the longest place that it depends on
 };
 
 // Notes what the value of a unit reads.
@@ -67,7 +71,12 @@ class ReadCollector final : public InliningEmitter {
   bool may_fail() const { return !graph_.indirects().empty(); }
   Cost cost() const {
     const int operations = graph_.size() - num_leaves_ + num_draws_ * kDearDraw;
-    return {operations, static_cast<int>(reads_.size())};
+    uint32_t place = 0;
+    for (const Read& read : reads_)
+      for (const Expr* at : read.place) place = std::max(place, at->size);
+    for (int i = 0; i < graph_.size(); ++i)
+      if (const Expr* at = graph_.node(i).at) place = std::max(place, at->size);
+    return {operations, static_cast<int>(reads_.size()), place};
   }
 
  protected:
@@ -257,6 +266,7 @@ class UnitFinder {
     // What follows a reduction would be computed again in each pass over the row.
     if (std::any_of(reads.begin(), reads.end(), [](const Read& r) { return r.reduction; }))
       return true;
+    if (cost.place > kDearPlace) return true;
     const int uses = value->num_uses;
     if (uses < 2) return cost.operations > 2 * kDearValue;
     return cost.operations > kDearValue || cost.reads * uses > cost.reads + 1 + uses;

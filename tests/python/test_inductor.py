@@ -491,3 +491,19 @@ def test_tangents_of_results_that_share_memory():
     (want,) = t.autograd.grad(f(x), x, grads)
     (have,) = t.autograd.grad(captured(f, [x])(x), x, grads)
     assert t.allclose(want, have)
+
+
+@pytest.mark.parametrize("works", [False, True])
+def test_long_chains_of_views_of_other_sizes(works):
+    """Each place is written into the next one, which must not make it longer without end."""
+
+    def f(x):
+        for _ in range(100):
+            x = x.permute(1, 0).reshape(8, 8).t().reshape(4, 16)
+            x = x.relu() * 1.01 if works else x
+        return x + 1
+
+    x = t.randn(4, 16)
+    compiled = compile(make_fx(f, pre_dispatch=True)(x), [x], native="never")
+    assert t.equal(compiled(x), f(x))
+    assert compiled.report()[0]["kernels"] < 100

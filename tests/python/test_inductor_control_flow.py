@@ -158,3 +158,14 @@ def test_metadata_survives_collections():
             assert all("val" in node.meta for node in graph.find_nodes(op="placeholder"))
     finally:
         gc.set_threshold(*thresholds)
+
+
+def test_functions_that_are_given_numbers():
+    def f(x):
+        return map(lambda v, by: v * by + 1, x, 2.5)
+
+    x = t.randn(3, 4)
+    assert t.equal(compiled(f, x)(x), f(x))
+    x.requires_grad_()
+    run = aot_function(f, lambda gm, inputs: compile(gm, inputs, native="never"))
+    assert t.equal(t.autograd.grad(run(x).sum(), x)[0], t.full((3, 4), 2.5))

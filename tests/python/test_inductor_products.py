@@ -520,3 +520,32 @@ def test_the_parts_of_a_program_without_fusion():
         assert all(isinstance(step, str) for step in steps(apart, plan))
     for a, b in zip(fused(*inputs), apart(*inputs), strict=True):
         assert same(a, b)
+
+
+W, B = t.randn(96, 32), t.randn(96)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(
+    ("view", "sizes"),
+    [
+        (lambda x: x.transpose(0, 1), (2, 7, 32)),
+        (lambda x: x.permute(0, 2, 3, 1), (2, 32, 3, 4)),
+        (lambda x: x.expand(4, 7, 32), (1, 7, 32)),
+        (lambda x: x[:, ::2], (3, 14, 32)),
+    ],
+)
+def test_linear_layers_of_strided_inputs(view, sizes, has_bias):
+    def f(x, w, b):
+        return F.linear(view(x), w, b if has_bias else None)
+
+    inputs = [t.randn(sizes), W, B]
+    assert same(captured(f, inputs, mode="real")(*inputs), f(*inputs))
+
+
+def test_products_of_batches_that_do_not_merge():
+    def f(x, w):
+        return x.permute(0, 2, 3, 1) @ w.t()
+
+    inputs = [t.randn(2, 32, 3, 4), W]
+    assert same(captured(f, inputs, mode="real")(*inputs), f(*inputs))

@@ -198,6 +198,41 @@ def test_indices_of_parts_that_are_not_read(monkeypatch):
     assert compiled.report()[0]["runs_by_eager"] == 0
 
 
+@pytest.mark.parametrize("op", ["index_add", "index_copy"])
+@pytest.mark.parametrize("makes_gradients", [False, True])
+def test_slices_are_not_counted_from_the_end(op, makes_gradients):
+    def f(x, index, source):
+        return getattr(x, op)(0, index, source) * 2
+
+    x = t.randn(5, 3, requires_grad=makes_gradients)
+    inputs = [x, t.tensor([0, 1, 3]), t.randn(3, 3)]
+    compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
+    assert t.equal(compiled(*inputs), f(*inputs))
+    inputs[1] = t.tensor([0, -1, 3])
+    with pytest.raises(Exception) as eager:
+        f(*inputs)
+    with pytest.raises(type(eager.value), match="out of bounds") as got:
+        compiled(*inputs)
+    assert str(got.value) == str(eager.value)
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.bfloat16, t.int64, t.float64])
+@pytest.mark.parametrize("alpha", [1, 3])
+@pytest.mark.parametrize("places_dtype", [t.int32, t.int64])
+def test_slices_that_are_added(dtype, alpha, places_dtype):
+    def f(x, index, source):
+        return x.index_add(1, index, source, alpha=alpha)
+
+    inputs = [
+        (t.randn(6, 9, 4) * 9).to(dtype),
+        places(9, 30).to(places_dtype),
+        (t.randn(6, 30, 4) * 9).to(dtype),
+    ]
+    compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
+    assert compiled.report()[0]["called"] == []
+    assert t.equal(compiled(*inputs), f(*inputs))
+
+
 @pytest.mark.parametrize("rows", [1, 5])
 def test_indices_of_loops_without_elements(rows):
     """An index that is the same for all elements is none where there are none."""

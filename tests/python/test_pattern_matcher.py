@@ -352,6 +352,61 @@ def test_a_fallback_is_called(library):
     t.testing.assert_close(compiled(x), (x + 1).cos() * 2)
 
 
+def test_a_lowering_of_an_operator_with_several_results(library):
+    x = t.randn(3, 4)
+
+    @lowering.register_lowering(aten.var_mean.correction)
+    def var_mean(x, dim=None, correction=None, keepdim=False):
+        return x.sum(dim), x.sum(dim) * 2
+
+    compiled, _, names = called(lambda v: t.var_mean(v, 1), x)
+    assert names == []
+    t.testing.assert_close(compiled(x)[0], x.sum(1))
+    t.testing.assert_close(compiled(x)[1], x.sum(1) * 2)
+    compiled, _, _ = called(lambda v: t.var_mean(v, 1)[1] + 1, x)
+    t.testing.assert_close(compiled(x), x.sum(1) * 2 + 1)
+
+
+def test_a_lowering_of_an_operator_that_gives_a_list(library):
+    x = t.randn(4)
+    with t.library._scoped_library("pattern_matcher_lists", "DEF") as made:
+        made.define("both(Tensor x) -> Tensor[]")
+        made.impl("both", lambda x: [x * 2, x + 1], "CompositeExplicitAutograd")
+        t.library.register_fake(
+            "pattern_matcher_lists::both", lambda x: [t.empty_like(x), t.empty_like(x)], lib=made
+        )
+        both = t.ops.pattern_matcher_lists.both
+        lowering.register_lowering(both)(lambda x: [x * 2, x + 1])
+        for f in (lambda v: both(v)[1] + 1, lambda v: t.cat(both(v))):
+            compiled, kernels, names = called(f, x)
+            assert (kernels, names) == (1, [])
+            t.testing.assert_close(compiled(x), f(x))
+
+
+def test_a_lowering_that_gives_an_operand(library):
+    x = t.randn(4)
+    for given in (lambda x: x, lambda x: x.view(2, 2).view(4)):
+        lowering.register_lowering(aten.tanh.default)(given)
+        compiled, _, _ = called(lambda v: v.tanh(), x)
+        result = compiled(x)
+        assert t.equal(result, x) and result.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (lambda x: 5, TypeError, "gave 5, expected a tensor"),
+        (lambda x: x.sum(0), RuntimeError, r"gave a tensor of \(4,\).*expected \(3, 4\)"),
+        (lambda x: x.double(), RuntimeError, "float64.*expected"),
+        (lambda x: (x, x), TypeError, "expected a tensor"),
+    ],
+)
+def test_lowerings_that_give_something_else(library, given, error, words):
+    lowering.register_lowering(aten.tanh.default)(given)
+    with pytest.raises(error, match=words):
+        called(lambda v: v.tanh() * 2, t.randn(3, 4))
+
+
 def test_what_is_no_operator_has_no_lowering():
     with pytest.raises(RuntimeError, match="Unsupported fallback"):
         lowering.make_fallback(len)

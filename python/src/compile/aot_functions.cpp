@@ -113,6 +113,7 @@ aot::AotOptions read_options(PyObject* o) {
   if (PyObject* fakes = option(o, "fakes"))
     for (const Value& v : read_values(fakes, "fakes is a list"))
       options.fakes.push_back(v.is<Tensor>() ? v.get<Tensor>() : Tensor());
+  options.checks_inputs = is_set(o, "checks_inputs");
   options.stays_on_thread = options.compiles_backward_late = options.returns_saved = true;
   return options;
 }

@@ -132,7 +132,8 @@ PyObject* compile(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
         nargs == 4 && is_fx_graph(argv[0]) && PyDict_Check(argv[2]) && PyDict_Check(argv[3]),
         "compile takes a Graph, inputs, attributes and options");
     auto made = std::make_shared<Compiled>();
-    const aot::AotOptions options = read_options(argv[3], made);
+    aot::AotOptions options = read_options(argv[3], made);
+    options.checks_inputs = is_set(argv[3], "checks_inputs");
     const auto attribute = [&](const std::string& name) {
       PyObject* found = PyDict_GetItemString(argv[2], name.c_str());
       TAEDA_CHECK_KIND(ErrorKind::Attribute, found, "the graph's attribute ", name,

@@ -196,12 +196,13 @@ class CompiledModule:
         if form is None:
             _, structure = pytree.tree_flatten(result, is_leaf=lambda x: x is None)
         graph = with_regions(gm)
-        plan = _C._inductor.compile(
-            graph,
-            _placeholder_inputs(gm, example_inputs),
-            _attributes(gm, graph),
-            _plan_options(form or "list", gm, example_inputs, is_native),
+        inputs = _placeholder_inputs(gm, example_inputs)
+        options = _plan_options(form or "list", gm, example_inputs, is_native)
+        # Who compiles for fake tensors compares later inputs.
+        options["checks_inputs"] = not any(
+            _C._fx.is_fake(t) for t in example_inputs if isinstance(t, _C.Tensor)
         )
+        plan = _C._inductor.compile(graph, inputs, _attributes(gm, graph), options)
         return cls(gm, plan, structure)
 
     @classmethod
@@ -215,6 +216,8 @@ class CompiledModule:
         return cls(gm, plan)
 
     def __call__(self, *args):
+        if _C._fx.active_tracer() is not None:
+            return self._captured(*args)  # a trace has the operators, not results for its inputs
         result = self._plan(*args)
         if self._structure is None:
             return result

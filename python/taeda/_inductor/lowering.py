@@ -5,10 +5,13 @@
         return lowerings[aten.mul.Tensor](x, 2)
 
 A lowering is a function of tensors that calls operators which have one; it is called once for each
-call in a graph, with tensors of a trace. What it calls becomes part of kernels.
+call in a graph, with tensors of a trace. What it calls becomes part of kernels. It gives what the
+operator gives: a tensor, or a tuple or list of them.
 """
 
+from taeda import _C
 from taeda._ops import OpOverload, OpOverloadPacket
+from taeda.utils import _pytree as pytree
 
 from ._patterns import MULTIPLE, CallFunctionVarArgs
 from .pattern_matcher import PatternMatcherPass, register_lowering_pattern
@@ -71,6 +74,37 @@ def make_fallback(op, layout_constraint=None, warn=True, override_decomp=False, 
         fallbacks.add(one)
 
 
+def _is_given(result, args, kwargs):
+    """Whether a result looks at the memory of an operand."""
+    storage = result.untyped_storage()._cdata
+    return any(
+        isinstance(leaf, _C.Tensor) and leaf.untyped_storage()._cdata == storage
+        for leaf in pytree.tree_leaves((args, kwargs))
+    )
+
+
+def _checked(op, result, like):
+    """The result of a lowering; TypeError or RuntimeError unless it is like the operator's."""
+    if isinstance(like, (list, tuple)):
+        if not isinstance(result, (list, tuple)):
+            raise TypeError(
+                f"the lowering of {op} gave {type(result).__name__}, expected {len(like)} tensors"
+            )
+        if len(result) != len(like):
+            raise RuntimeError(
+                f"the lowering of {op} gave {len(result)} results, expected {len(like)}"
+            )
+        return [_checked(op, *pair) for pair in zip(result, like, strict=True)]
+    if not isinstance(result, _C.Tensor):
+        raise TypeError(f"the lowering of {op} gave {result!r}, expected a tensor")
+    if result.shape != like.shape or result.dtype != like.dtype:
+        raise RuntimeError(
+            f"the lowering of {op} gave a tensor of {tuple(result.shape)}, {result.dtype}, "
+            f"expected {tuple(like.shape)}, {like.dtype}"
+        )
+    return result
+
+
 def lower_graph(graph):
     """Puts the program's own lowerings in the place of what they lower, and marks fallbacks."""
     for op, function in list(lowerings.items()):
@@ -78,8 +112,11 @@ def lower_graph(graph):
             continue  # a lowering that calls its own operator means the compiler's
         found = PatternMatcherPass()
 
-        def lower(match, *args, function=function, **kwargs):
-            return function(*args, **kwargs)
+        def lower(match, *args, op=op, function=function, **kwargs):
+            like = match.output_node().meta["val"]
+            result = _checked(op, function(*args, **kwargs), like)
+            # An operand, or a view of one, is no result of a graph.
+            return pytree.tree_map(lambda t: t.clone() if _is_given(t, args, kwargs) else t, result)
 
         register_lowering_pattern(CallFunctionVarArgs(op, users=MULTIPLE), pass_dict=found)(lower)
         _at_work.append(op)

@@ -191,6 +191,11 @@ class ReplacementPatternEntry(PatternEntry):
         )
         new = [known.get(leaf, leaf) if isinstance(leaf, Node) else leaf for leaf in leaves]
         old = match.output_nodes()
+        if len(old) == 1 and isinstance(old[0].meta.get("val"), (list, tuple)):
+            _replace_results(old[0], new)
+            match.erase_nodes()
+            stable_topological_sort(graph)
+            return new
         if len(new) != len(old):
             raise AssertionError(f"{len(old)} results are replaced by {len(new)}")
         for before, after in zip(old, new, strict=True):
@@ -203,6 +208,19 @@ class ReplacementPatternEntry(PatternEntry):
         match.erase_nodes()
         stable_topological_sort(graph)
         return new
+
+
+def _replace_results(node, new):
+    """Puts nodes in the places of the results of one node, which gives a list of them."""
+    if len(new) != len(node.meta["val"]):
+        raise AssertionError(f"{len(node.meta['val'])} results are replaced by {len(new)}")
+    for user in list(node.users):
+        if user.target is operator.getitem:
+            user.replace_all_uses_with(new[user.args[1]])
+            node.graph.erase_node(user)
+        else:
+            whole = map_arg((user.args, user.kwargs), lambda n: list(new) if n is node else n)
+            user.args, user.kwargs = whole
 
 
 def _first_place(graph, results, args):

@@ -4,8 +4,11 @@
 //   map    backward: a map of the derivative
 //   scan   backward: a scan for the carries again, and one from the last step to the first
 //   while  forward keeps what each step started from; backward: a loop that counts down
+//
+// Where regions draw random numbers the forward keeps states too: Note [Random regions].
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/fx/control_flow/random_state.h"
 #include "taeda/fx/control_flow/run.h"
 #include "taeda/fx/control_flow/shapes.h"
 #include "taeda/fx/control_flow/transforms.h"
@@ -56,68 +59,121 @@ class Reader {
   size_t at_ = 0;
 };
 
-// The derivative of a region as a region: (*operands, *cotangents) -> gradients.
-Value vjp_region(const RegionValue& of, const Values& operands, const Values& cotangents) {
+// The state among values, which has one or none.
+Tensor state_in(const Values& states) {
+  return states.empty() ? Tensor() : states.at(0).get<Tensor>();
+}
+
+// The derivative of a region as a region: (*operands, *cotangents, *states) -> gradients.
+Value vjp_region(const RegionValue& of, const Values& operands, const Values& cotangents,
+                 const Values& states) {
   const auto program = [&](Values values) {
     Reader all(values);
-    const Values inputs = all.take(operands.size());
-    return list(Vjp(of)(inputs, all.rest()));
+    const Values inputs = all.take(operands.size()), of_results = all.take(cotangents.size());
+    return list(Vjp(of)(inputs, of_results, state_in(all.rest())));
   };
-  return traced_region(program, joined(operands, cotangents));
+  return traced_region(program, joined(joined(operands, cotangents), states));
+}
+
+// What a region gives, and the state before it ran.
+Values with_state(const RegionValue& of, const Values& operands) {
+  const Tensor state = random_state(operands);
+  return joined(of(operands), {Value(state)});
 }
 
 }  // namespace
 
 Values record_cond(Operator& op, const Stack& a, Below below) {
-  const Values operands = joined({a[0]}, items(a[3]));
-  const auto backward = [&op, on_true = a[1], on_false = a[2]](const Values& all,
-                                                               const Values& gradients) {
-    const Values inputs = part(all, 1, all.size() - 1), cotangents = given(gradients);
-    const Values found = call_control_flow(
-        op, {all[0], vjp_region(region(on_true), inputs, cotangents),
-             vjp_region(region(on_false), inputs, cotangents), list(joined(inputs, cotangents))});
-    return joined({Value()}, scattered(found, inputs));
+  const Values branch_operands = items(a[3]);
+  Values states;
+  if (draws(region(a[1]), branch_operands) || draws(region(a[2]), branch_operands))
+    states.emplace_back(random_state(branch_operands));
+  const auto backward = [&op, on_true = a[1], on_false = a[2], count = branch_operands.size()](
+                            const Values& all, const Values& gradients) {
+    const Values inputs = part(all, 1, count), cotangents = given(gradients);
+    const Values kept = part(all, 1 + count, all.size() - 1 - count);
+    const Values found =
+        call_control_flow(op, {all[0], vjp_region(region(on_true), inputs, cotangents, kept),
+                               vjp_region(region(on_false), inputs, cotangents, kept),
+                               list(joined(joined(inputs, cotangents), kept))});
+    return joined(joined({Value()}, scattered(found, inputs)), Values(kept.size()));
   };
+  const Values operands = joined(joined({a[0]}, branch_operands), states);
   return record_node("CondBackward", operands, below(), backward);
 }
 
+namespace {
+
+// A map whose results have the states before its steps behind them.
+Values map_with_states(Operator& op, const Stack& a) {
+  const autograd::NoGrad unrecorded;
+  const auto step = [&](Values values) { return list(with_state(region(a[0]), values)); };
+  return call_control_flow(op, {traced_region(step, map_examples(a).at(0)), a[1], a[2]});
+}
+
+}  // namespace
+
 Values record_map(Operator& op, const Stack& a, Below below) {
-  const size_t num_xs = items(a[1]).size();
-  const auto backward = [&op, num_xs, f = a[0]](const Values& operands, const Values& gradients) {
-    const Values xs = part(operands, 0, num_xs);
-    const Values others = part(operands, num_xs, operands.size() - num_xs);
-    const Values cotangents = given(gradients), mapped = joined(xs, cotangents);
+  const size_t num_xs = items(a[1]).size(), num_others = items(a[2]).size();
+  const bool is_random = draws(region(a[0]), map_examples(a).at(0));
+  Values results = is_random ? map_with_states(op, a) : below(), states;
+  if (is_random) {
+    states.push_back(results.back());
+    results.pop_back();
+  }
+  const auto backward = [&op, num_xs, num_others, f = a[0]](const Values& all_operands,
+                                                            const Values& gradients) {
+    Reader kept(all_operands);
+    const Values xs = kept.take(num_xs), others = kept.take(num_others), states = kept.rest();
+    const Values operands = joined(xs, others);
+    const Values cotangents = given(gradients);
+    const Values mapped = joined(joined(xs, cotangents), states);
     const auto step = [&](Values values) {
       Reader all(values);
       const Values x = all.take(xs.size()), cotangent = all.take(cotangents.size());
-      return list(Vjp(region(f))(joined(x, all.rest()), cotangent));
+      const Tensor state = state_in(all.take(states.size()));
+      return list(Vjp(region(f))(joined(x, all.rest()), cotangent, state));
     };
     const Stack like{Value(), list(mapped), list(others)};
     const Value step_region = traced_region(step, map_examples(like).at(0));
     Values found = call_control_flow(op, {step_region, list(mapped), list(others)});
     for (size_t i = differentiable(xs).size(); i < found.size(); ++i)
       found[i] = Value(found[i].get<Tensor>().sum({0}));
-    return scattered(found, operands);
+    return joined(scattered(found, operands), Values(states.size()));
   };
-  return record_node("MapBackward", joined(items(a[1]), items(a[2])), below(), backward);
+  const Values operands = joined(joined(items(a[1]), items(a[2])), states);
+  return record_node("MapBackward", operands, std::move(results), backward);
 }
 
 namespace {
 
 struct ScanParts {
   Values init, xs, others;
-  Values all() const { return joined(joined(init, xs), others); }
+  Values states;  // before each step, if those draw
+  Values all() const { return joined(joined(joined(init, xs), others), states); }
 };
+
+// A scan whose results have the states before its steps behind them.
+Values scan_with_states(Operator& op, const Stack& a) {
+  const autograd::NoGrad unrecorded;
+  const auto step = [&](Values values) { return list(with_state(region(a[0]), values)); };
+  return call_control_flow(op, {traced_region(step, scan_examples(a).at(0)), a[1], a[2], a[3]});
+}
 
 // The carry that each step started from.
 Values carries_of(Operator& op, const RegionValue& combine, const ScanParts& p) {
   const auto step = [&](Values values) {
-    Values results = part(combine(values), 0, p.init.size());
+    Reader all(values);
+    const Values carry_and_x = all.take(p.init.size() + p.xs.size());
+    const Values states = all.take(p.states.size()), operands = joined(carry_and_x, all.rest());
+    Values results =
+        states.empty() ? combine(operands) : run_from(state_in(states), combine, operands);
+    results.resize(p.init.size());
     for (size_t i = 0; i < p.init.size(); ++i)
       results.emplace_back(values[i].get<Tensor>().clone());
     return list(std::move(results));
   };
-  const Stack args{Value(), list(p.init), list(p.xs), list(p.others)};
+  const Stack args{Value(), list(p.init), list(joined(p.xs, p.states)), list(p.others)};
   const Value step_region = traced_region(step, scan_examples(args).at(0));
   const Values found = call_control_flow(op, {step_region, args[1], args[2], args[3]});
   return part(found, p.init.size(), p.init.size());
@@ -130,13 +186,15 @@ Values scan_backward(Operator& op, const RegionValue& combine, const ScanParts& 
   const Values of_outputs = given(part(gradients, p.init.size(), gradients.size() - p.init.size()));
   const Values carries = carries_of(op, combine, p);
   const Values sums = zeros_of(differentiable(p.others));
-  const Values swept = flipped(joined(joined(carries, p.xs), of_outputs));
+  const Values swept = flipped(joined(joined(joined(carries, p.xs), of_outputs), p.states));
   const auto step = [&](Values values) {
     Reader all(values);
     const Values of_carry = all.take(start.size()), sum = all.take(sums.size());
     const Values carry_and_x = all.take(carries.size() + p.xs.size());
     const Values of_output = all.take(of_outputs.size());
-    const Values found = Vjp(combine)(joined(carry_and_x, all.rest()), joined(of_carry, of_output));
+    const Tensor state = state_in(all.take(p.states.size()));
+    const Values found =
+        Vjp(combine)(joined(carry_and_x, all.rest()), joined(of_carry, of_output), state);
     Reader parts(found);
     const Values of_start = parts.take(start.size());
     const Values of_x = parts.take(differentiable(p.xs).size());
@@ -147,25 +205,34 @@ Values scan_backward(Operator& op, const RegionValue& combine, const ScanParts& 
   const Values found = call_control_flow(op, {step_region, args[1], args[2], args[3]});
   Reader parts(found);
   const Values of_init = parts.take(start.size()), of_others = parts.take(sums.size());
-  return joined(joined(scattered(of_init, p.init), scattered(flipped(parts.rest()), p.xs)),
-                scattered(of_others, p.others));
+  const Values of_operands =
+      joined(joined(scattered(of_init, p.init), scattered(flipped(parts.rest()), p.xs)),
+             scattered(of_others, p.others));
+  return joined(of_operands, Values(p.states.size()));
 }
 
 }  // namespace
 
 Values record_scan(Operator& op, const Stack& a, Below below) {
-  const ScanParts parts{items(a[1]), items(a[2]), items(a[3])};
+  ScanParts parts{items(a[1]), items(a[2]), items(a[3]), {}};
+  const bool is_random = draws(region(a[0]), scan_examples(a).at(0));
+  Values results = is_random ? scan_with_states(op, a) : below();
+  if (is_random) {
+    parts.states.push_back(results.back());
+    results.pop_back();
+  }
   const auto backward = [&op, combine = a[0], num_init = parts.init.size(),
-                         num_xs = parts.xs.size()](const Values& operands,
-                                                   const Values& gradients) {
+                         num_xs = parts.xs.size(), num_others = parts.others.size()](
+                            const Values& operands, const Values& gradients) {
     Reader all(operands);
     ScanParts p;
     p.init = all.take(num_init);
     p.xs = all.take(num_xs);
-    p.others = all.rest();
+    p.others = all.take(num_others);
+    p.states = all.rest();
     return scan_backward(op, region(combine), p, gradients);
   };
-  return record_node("ScanBackward", parts.all(), below(), backward);
+  return record_node("ScanBackward", parts.all(), std::move(results), backward);
 }
 
 namespace {
@@ -180,18 +247,27 @@ struct KeptLoop {
   Values ends;  // what each step gave
   Tensor count;
   Values starts;
+  Values states;  // a stack of those before each step, if the body draws
 };
 
 KeptLoop run_kept(const Stack& a) {
   const autograd::NoGrad unrecorded;
   const Values carried = items(a[2]), others = items(a[3]);
   const Tensor zero = taeda::zeros({}, DType::Long, {}, carried.at(0).get<Tensor>().device());
-  const Values counted = joined({Value(zero)}, carried), operands = joined(counted, others);
-  const auto inner = [](const Values& values) { return part(values, 1, values.size() - 1); };
+  Values counted = joined({Value(zero)}, carried);
+  const bool is_random = draws(region(a[1]), joined(carried, others));
+  if (is_random) counted.emplace_back(random_state(carried));
+  const Values operands = joined(counted, others);
+  const auto inner = [&](const Values& values) {
+    return joined(part(values, 1, carried.size()),
+                  part(values, counted.size(), values.size() - counted.size()));
+  };
   const auto goes_on = [&](Values values) { return list(region(a[0])(inner(values))); };
   const auto step = [&](Values values) {
     const Tensor next = values[0].get<Tensor>() + Scalar(1);
-    return list(joined({Value(next)}, region(a[1])(inner(values))));
+    const Values given = inner(values);
+    return list(
+        joined({Value(next)}, is_random ? with_state(region(a[1]), given) : region(a[1])(given)));
   };
   const Values found = call_control_flow(
       operator_of(kWhileLoopStackOutput),
@@ -206,6 +282,7 @@ KeptLoop run_kept(const Stack& a) {
     kept.ends.push_back(found[i + 1]);
     kept.starts.emplace_back(taeda::cat({carried[i].get<Tensor>().unsqueeze(0), ends}, 0));
   }
+  if (is_random) kept.states.push_back(found.back());
   return kept;
 }
 
@@ -213,7 +290,7 @@ KeptLoop run_kept(const Stack& a) {
 struct LoopGradient {
   Values carried, others;
   Tensor count;
-  Values starts;
+  Values starts, states;
   Values of_results;  // of each carried value
   Values of_starts;   // of each, where somebody used it: the gradient of a gradient does
 };
@@ -236,7 +313,8 @@ Values while_backward(const RegionValue& body, const LoopGradient& g) {
   const Values rows = given(g.of_starts), sums = zeros_of(differentiable(g.others));
   const Values moved = with_rows(g, given(g.of_results), rows, g.count);
   const Values state = joined(joined({Value(g.count)}, moved), sums);
-  const Values fixed = joined(joined(g.starts, g.others), rows), operands = joined(state, fixed);
+  const Values fixed = joined(joined(joined(g.starts, g.others), g.states), rows);
+  const Values operands = joined(state, fixed);
   const auto goes_on = [](Values values) {
     return list({Value(taeda::gt(values[0].get<Tensor>(), Scalar(0)))});
   };
@@ -248,7 +326,10 @@ Values while_backward(const RegionValue& body, const LoopGradient& g) {
     const Tensor at = taeda::clamp(now - Scalar(1), Scalar(0));
     Values start;
     for (const Value& stack : all.take(g.starts.size())) start.emplace_back(row_of(stack, at));
-    const Values found = Vjp(body)(joined(start, all.take(g.others.size())), of_end);
+    const Values given = joined(start, all.take(g.others.size()));
+    Values drawn;
+    for (const Value& stack : all.take(g.states.size())) drawn.emplace_back(row_of(stack, at));
+    const Values found = Vjp(body)(given, of_end, state_in(drawn));
     Reader parts(found);
     const Values of_start = with_rows(g, parts.take(moved.size()), all.rest(), at);
     return list(joined(joined({Value(now - Scalar(1))}, of_start), sums_of(sum, parts.rest())));
@@ -290,13 +371,14 @@ void check_state(const Values& carried) {
 KeptLoop record_loop(const Stack& a, KeptLoop kept, bool is_stacked) {
   const Values carried = items(a[2]), others = items(a[3]);
   const size_t num_carried = carried.size(), num_others = others.size();
-  const auto backward = [body = a[1], num_carried, num_others, is_stacked](
-                            const Values& all, const Values& gradients) {
+  const auto backward = [body = a[1], num_carried, num_others, num_states = kept.states.size(),
+                         is_stacked](const Values& all, const Values& gradients) {
     Reader operands(all);
     LoopGradient g;
     g.carried = operands.take(num_carried);
     g.others = operands.take(num_others);
     g.count = operands.take(1)[0].get<Tensor>();
+    g.states = operands.take(num_states);
     g.starts = operands.rest();
     g.of_results = part(gradients, 0, num_carried);
     g.of_starts = part(gradients, num_carried, num_carried);
@@ -305,9 +387,9 @@ KeptLoop record_loop(const Stack& a, KeptLoop kept, bool is_stacked) {
       g.of_starts[i] = of_starts_by_ends(g.of_results[i], g.of_starts[i], g.count);
       g.of_results[i] = Value(taeda::zeros_like(g.carried[i].get<Tensor>()));
     }
-    return joined(while_backward(region(body), g), {Value()});
+    return joined(while_backward(region(body), g), Values(1 + num_states));
   };
-  const Values operands = joined(joined(carried, others), {Value(kept.count)});
+  const Values operands = joined(joined(joined(carried, others), {Value(kept.count)}), kept.states);
   Values& shown = is_stacked ? kept.ends : kept.results;
   const Values results =
       record_node("WhileLoopBackward", operands, joined(shown, kept.starts), backward, num_carried);
@@ -317,22 +399,23 @@ KeptLoop record_loop(const Stack& a, KeptLoop kept, bool is_stacked) {
 }
 
 Values listed(const KeptLoop& kept) {
-  return joined(joined(kept.results, {Value(kept.count)}), kept.starts);
+  return joined(joined(joined(kept.results, {Value(kept.count)}), kept.starts), kept.states);
 }
 
-KeptLoop kept_of(const Values& results) {
-  const size_t num_carried = results.size() / 2;
+KeptLoop kept_of(const Values& results, size_t num_carried) {
+  Reader all(results);
   KeptLoop kept;
-  kept.results = part(results, 0, num_carried);
-  kept.count = results[num_carried].get<Tensor>();
-  kept.starts = part(results, num_carried + 1, num_carried);
+  kept.results = all.take(num_carried);
+  kept.count = all.take(1)[0].get<Tensor>();
+  kept.starts = all.take(num_carried);
+  kept.states = all.rest();
   return kept;
 }
 
 // By the operator that levels further out differentiate as a whole.
 KeptLoop call_kept(const Stack& a) {
   const autograd::NoGrad unrecorded;
-  return kept_of(call_control_flow(operator_of(kKeptLoop), a));
+  return kept_of(call_control_flow(operator_of(kKeptLoop), a), items(a[2]).size());
 }
 
 }  // namespace
@@ -344,7 +427,7 @@ Values record_while(Operator&, const Stack& a, Below) {
   return record_loop(a, call_kept(a), false).results;
 }
 Values record_kept(Operator&, const Stack& a, Below below) {
-  return listed(record_loop(a, kept_of(below()), false));
+  return listed(record_loop(a, kept_of(below(), items(a[2]).size()), false));
 }
 Values record_while_stacked(Operator&, const Stack& a, Below) {
   check_state(items(a[2]));

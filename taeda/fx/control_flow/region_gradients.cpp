@@ -2,6 +2,7 @@
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/saved.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/fx/control_flow/random_state.h"
 #include "taeda/fx/control_flow/run.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/functions.h"
@@ -44,7 +45,8 @@ Values scattered(const Values& gradients, const Values& operands) {
   return out;
 }
 
-Values Vjp::operator()(const Values& operands, const Values& cotangents) const {
+Values Vjp::operator()(const Values& operands, const Values& cotangents,
+                       const Tensor& state) const {
   const autograd::EnableGrad recorded;
   Values inputs = operands;
   std::vector<Tensor> wanted;
@@ -56,7 +58,7 @@ Values Vjp::operator()(const Values& operands, const Values& cotangents) const {
   }
   std::vector<Tensor> roots, weights;
   size_t at = 0;
-  for (const Value& r : region_(inputs)) {
+  for (const Value& r : state.defined() ? run_from(state, region_, inputs) : region_(inputs)) {
     if (!may_have_gradient(r)) continue;
     const Value& cotangent = cotangents.at(at++);
     if (!autograd::requires_grad(r.get<Tensor>())) continue;

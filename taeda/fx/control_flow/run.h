@@ -39,11 +39,13 @@ Values combine_in_parts(const RegionValue& combine, const Values& xs, const Valu
 Value traced_region(Program program, const Values& operands);
 
 // (*operands, *cotangents of the results that may have one) -> gradients of the operands that may
-// have one, zeros where the region does not use them.
+// have one, zeros where the region does not use them. `state`: of the generator when the region
+// ran, undefined for one that draws nothing: Note [Random regions].
 class Vjp {
  public:
   explicit Vjp(const RegionValue& region) : region_(region) {}
-  Values operator()(const Values& operands, const Values& cotangents) const;
+  Values operator()(const Values& operands, const Values& cotangents,
+                    const Tensor& state = {}) const;
 
  private:
   const RegionValue& region_;

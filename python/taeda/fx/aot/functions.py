@@ -203,7 +203,18 @@ class Compiled:
             return function([next(values if is_input else constants) for is_input in are_inputs])
 
         number = next(aot_autograd.AOT_COUNTER)
-        return program, inputs, {"fake_mode": mode, "fakes": fakes, "number": number}
+        # Who traces fake tensors compares later inputs.
+        checks_inputs = not any(isinstance(leaf, FakeTensor) for leaf in inputs)
+        return (
+            program,
+            inputs,
+            {
+                "fake_mode": mode,
+                "fakes": fakes,
+                "number": number,
+                "checks_inputs": checks_inputs,
+            },
+        )
 
     def _given(self, leaves):
         return [leaf for leaf, is_input in zip(leaves, self._is_input) if is_input]

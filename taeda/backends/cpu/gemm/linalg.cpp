@@ -222,9 +222,32 @@ void bmm(const Tensor& self, const Tensor& mat2, Tensor& out) {
                 [&](const Tensor& a, const Tensor& b) { multiply("bmm", a, b, 1, 0, out); });
 }
 
+namespace {
+
+// The matrices of a batch whose dimensions do not merge, one behind the other. Plans call bmm with
+// one batch dimension, so both have matrices that lie alike, and results of the same bits.
+Tensor with_plain_matrices(const Tensor& t, const Tensor& out) {
+  int64_t step = 0, size = 1;
+  for (int64_t d = out.dim() - 3; d >= 0; --d) {
+    if (out.sizes()[d] == 1) continue;
+    const int64_t own = d - (out.dim() - t.dim());
+    const int64_t stride = own < 0 || t.sizes()[own] == 1 ? 0 : t.strides()[own];
+    if (size != 1 && stride != step * size) {
+      BelowADInplaceOrView guard;
+      return t.contiguous();
+    }
+    if (size == 1) step = stride;
+    size *= out.sizes()[d];
+  }
+  return t;
+}
+
+}  // namespace
+
 void _batched_matmul(const Tensor& self, const Tensor& other, Tensor& out) {
-  with_separate(out, self, other,
-                [&](const Tensor& a, const Tensor& b) { multiply("bmm", a, b, 1, 0, out); });
+  with_separate(out, self, other, [&](const Tensor& a, const Tensor& b) {
+    multiply("bmm", with_plain_matrices(a, out), with_plain_matrices(b, out), 1, 0, out);
+  });
 }
 
 namespace {
@@ -368,8 +391,16 @@ int64_t matrix_offset(const Tensor& t, int64_t i) {
   return at;
 }
 
-// out = input @ weight.T + bias for a matrix `weight`.
-void linear_matrix(const Tensor& input, const Tensor& weight, const Tensor& bias, Tensor& out) {
+// out = input @ weight.T + bias for a matrix `weight`. Rows that do not step by one stride are
+// those of a batched product, or copied for one of all rows: what linear_by_parts has plans call,
+// so that bits are the same.
+void linear_matrix(const Tensor& given, const Tensor& weight, const Tensor& bias, Tensor& out) {
+  Tensor input = given;
+  if (!merged_step(given)) {
+    BelowADInplaceOrView guard;
+    if (!bias.defined()) return _batched_matmul(given, weight.t(), out);
+    input = given.contiguous();
+  }
   const int64_t n = weight.sizes()[0], k = weight.sizes()[1];
   Scalar beta = 0;
   const void* row = nullptr;
@@ -401,9 +432,9 @@ void linear_matrix(const Tensor& input, const Tensor& weight, const Tensor& bias
     p.run();
   };
   const int64_t rows = n == 0 ? 0 : out.numel() / n;
-  const std::optional<int64_t> from = merged_step(input), to = merged_step(out);
-  if (rows == 0 || (from && to))
-    return multiply_rows(rows, rows_of(input, 0, from.value_or(0)),
+  const std::optional<int64_t> to = merged_step(out);
+  if (rows == 0 || to)
+    return multiply_rows(rows, rows_of(input, 0, merged_step(input).value_or(0)),
                          rows_of(out, 0, to.value_or(0)));
   // Otherwise one product for each index of the outer dimensions.
   const int64_t d = input.dim() - 2, inner = input.sizes()[d];

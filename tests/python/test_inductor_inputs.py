@@ -1,0 +1,87 @@
+"""What a trace found out about its inputs is checked when compiled programs run."""
+
+import pytest
+import taeda.autograd.forward_ad as fwAD
+from taeda._inductor import compile
+from taeda.fx.aot import aot_function
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+
+
+def plan(f, *inputs):
+    gm = make_fx(f, tracing_mode="symbolic", pre_dispatch=True)(*inputs)
+    return compile(gm, list(inputs), native="never")
+
+
+def traced(f, *inputs):
+    compiled = aot_function(f, lambda gm, _: gm, dynamic=True)
+    compiled(*inputs)
+    return compiled
+
+
+def by_size(x):
+    return x * 2 if x.shape[0] > 3 else x + 100
+
+
+def largest(x):
+    return x * max(x.size(0), x.size(1))
+
+
+def middle(x):
+    return x.tensor_split(3, 1)[1] * 2
+
+
+@pytest.mark.parametrize("make", [plan, traced])
+@pytest.mark.parametrize(
+    ("f", "fits", "differs"),
+    [(by_size, (9, 9), (2, 9)), (largest, (5, 7), (9, 6)), (middle, (6, 12), (6, 17))],
+)
+def test_sizes_of_another_trace(make, f, fits, differs):
+    compiled = make(f, t.randn(6, 9))
+    x = t.randn(fits)
+    assert t.equal(compiled(x), f(x))
+    with pytest.raises(RuntimeError, match=r"was traced for inputs with .*size.*trace it again"):
+        compiled(t.randn(differs))
+    assert t.equal(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("make", [plan, traced])
+def test_sizes_that_no_guard_speaks_of(make):
+    compiled = make(lambda x: x.softmax(-1) + 1, t.randn(6, 9))
+    for sizes in [(2, 3), (1, 9), (0, 4), (17, 1)]:
+        x = t.randn(sizes)
+        assert t.allclose(compiled(x), x.softmax(-1) + 1)
+
+
+def test_inputs_that_must_have_the_same_size():
+    compiled = traced(lambda x, y: x + y, t.randn(6), t.randn(6))
+    assert compiled(t.ones(4), t.ones(4)).sum() == 8
+    with pytest.raises(RuntimeError, match="size"):
+        compiled(t.ones(4), t.ones(1))
+
+
+@pytest.mark.parametrize("make", [plan, traced])
+def test_dual_tensors(make):
+    compiled = make(lambda x: x.sin(), t.randn(6))
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(t.randn(6), t.randn(6))
+        with pytest.raises(NotImplementedError, match=r"input 0 .* is a dual tensor"):
+            compiled(dual)
+
+
+def test_a_plan_inside_of_a_trace():
+    compiled = plan(lambda x: (x * 2).sin(), t.randn(6))
+    again = make_fx(lambda x: compiled(x) + 1)(t.zeros(6))
+    x = t.randn(6)
+    assert t.equal(again(x), (x * 2).sin() + 1)
+
+
+@pytest.mark.parametrize("make", [plan, traced])
+def test_gradients_that_the_trace_does_not_have(make):
+    compiled = make(lambda x: x.sin(), t.randn(6))
+    x = t.randn(6, requires_grad=True)
+    with pytest.raises(RuntimeError, match="input 0 requires a gradient"):
+        compiled(x)
+    with t.no_grad():
+        assert t.equal(compiled(x), x.sin())
