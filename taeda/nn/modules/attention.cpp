@@ -7,7 +7,7 @@
 namespace taeda::nn {
 
 MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& options)
-    : Cloneable(layer_namespace() + "::MultiheadAttention"), options(options) {
+    : Cloneable(layer_namespace() + "MultiheadAttention"), options(options) {
   MultiheadAttentionImpl::reset();
 }
 
