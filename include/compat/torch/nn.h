@@ -4,6 +4,7 @@
 #include "taeda/nn/nn.h"
 #include "torch/enum.h"
 #include "torch/nn/bases.h"
+#include "torch/nn/init.h"
 #include "torch/nn/pimpl.h"
 #include "torch/types.h"
 
