@@ -150,6 +150,17 @@ int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtyp
   return bytes;
 }
 
+namespace {
+
+// Without elements; its strides may overflow all the same.
+Tensor make_tensor_of_none(IntList sizes, DType dtype, Device device) {
+  auto impl = make_intrusive<TensorImpl>(make_storage(0, device), dtype, dense_keys(device));
+  impl->set_sizes_contiguous(sizes);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
 Tensor make_tensor(IntList sizes, DType dtype, Device device) {
   int64_t bytes = item_size(dtype);
   bool overflow = false, is_empty = false, is_negative = false;
@@ -163,16 +174,18 @@ Tensor make_tensor(IntList sizes, DType dtype, Device device) {
       overflow |= __builtin_mul_overflow(bytes, s, &bytes);
   }
   if (__builtin_expect(is_negative, 0)) check_sizes(sizes);
-  TAEDA_CHECK(!overflow || is_empty, "Storage size calculation overflowed with sizes=", sizes);
-  return Tensor(
-      make_intrusive<TensorImpl>(make_storage(is_empty ? 0 : static_cast<size_t>(bytes), device),
-                                 dtype, dense_keys(device), sizes));
+  if (__builtin_expect(is_empty, 0)) return make_tensor_of_none(sizes, dtype, device);
+  TAEDA_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
+  return Tensor(make_intrusive<TensorImpl>(make_storage(static_cast<size_t>(bytes), device), dtype,
+                                           dense_keys(device), sizes));
 }
 
 Tensor make_tensor_like(const Tensor& plain) {
   const TensorImpl& like = *plain.impl();
   const auto bytes = static_cast<size_t>(like.numel() * item_size(like.dtype()));
   const Device device = like.device();
+  if (__builtin_expect(bytes == 0, 0))
+    return make_tensor_of_none(like.sizes(), like.dtype(), device);
   // The CPU's branch of make_storage in line: a call of it is seen in the time of a small operator.
   Storage storage = __builtin_expect(device.is_cpu(), 1)
                         ? make_intrusive<StorageImpl>(bytes, device, device_allocator(device.type))

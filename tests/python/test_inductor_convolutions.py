@@ -267,12 +267,12 @@ def test_sizes_without_a_result():
     compiled = captured(f, inputs)
     none = operands((0, 3, 8, 8), w, options)
     assert alike(compiled, compiled(*none), f(*none))
+    # Images that are smaller than the filters are none that the trace was for.
     small = [filled(2, 3, 2, 2), *inputs[1:]]
-    with pytest.raises(RuntimeError) as eager:
+    with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
         f(*small)
-    with pytest.raises(RuntimeError) as raised:
+    with pytest.raises(RuntimeError, match="was traced for inputs with"):
         compiled(*small)
-    assert str(raised.value) == str(eager.value)
 
 
 def test_both_forms_are_compared():

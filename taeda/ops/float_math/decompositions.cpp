@@ -34,9 +34,16 @@ TAEDA_DECOMPOSITION(rad2deg, (const Tensor& self)) {
 }
 TAEDA_DECOMPOSITION(logaddexp, (const Tensor& self, const Tensor& other)) {
   const Wide w({&self, &other});
-  return w.rounded(stable_log_sum(
-      w(self), w(other), [](const Tensor& x) { return taeda::exp(x); },
-      [](const Tensor& x) { return taeda::log1p(x); }));
+  const Tensor a = w(self), b = w(other);
+  if (!is_complex(a.dtype()) && !is_complex(b.dtype()))
+    return w.rounded(stable_log_sum(
+        a, b, [](const Tensor& x) { return taeda::exp(x); },
+        [](const Tensor& x) { return taeda::log1p(x); }));
+  // Of complex values the one with the greater real part has the greater exponential.
+  const Tensor x = taeda::real(a), y = taeda::real(b), is_first = taeda::ge(x, y);
+  const Tensor rest = taeda::log1p(taeda::exp(taeda::where(is_first, b - a, a - b)));
+  const Tensor is_infinite = taeda::logical_and(taeda::isinf(x), taeda::eq(x, y));
+  return w.rounded(taeda::where(is_infinite, b, taeda::where(is_first, a, b) + rest));
 }
 TAEDA_DECOMPOSITION(logaddexp2, (const Tensor& self, const Tensor& other)) {
   const Wide w({&self, &other});
