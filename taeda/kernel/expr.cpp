@@ -186,6 +186,10 @@ NodeId ExprGraph::load(int buffer, Type type, const symbolic::Expr* at, NodeId m
     if (nodes_[other].op == Op::Constant) other = retype_constant(other, type);
     TAEDA_CHECK_TYPE(nodes_[other].type == type, "[kernel] a masked load of ", type_name(type),
                      " gives ", type_name(nodes_[other].type), " where it is masked");
+    if (nodes_[mask].op == Op::Constant) {
+      if (constant_value(mask) == 0) return other;
+      mask = -1;
+    }
   }
   return intern({.op = Op::Load,
                  .type = type,
@@ -343,13 +347,25 @@ NodeId ExprGraph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
     case Op::Pow:
       if (is_constant(b, 1.0)) return a;
       break;
-    case Op::Neg:
     case Op::Not:
+      if (type == Type::Mask && (is_constant(a, 0.0) || is_constant(a, 1.0)))
+        return constant(1.0 - constant_value(a), Type::Mask);
+      [[fallthrough]];
+    case Op::Neg:
     case Op::BitNot:
       if (nodes_[a].op == op) return nodes_[a].args[0];
       break;
     case Op::Where:
-      if (b == c) return b;
+      if (b == c || is_constant(a, 1.0)) return b;
+      if (is_constant(a, 0.0)) return c;
+      break;
+    case Op::And:
+    case Op::Or:
+      if (type != Type::Mask) break;
+      if (is_constant(a, op == Op::And ? 1.0 : 0.0)) return b;
+      if (is_constant(b, op == Op::And ? 1.0 : 0.0)) return a;
+      if (is_constant(a, op == Op::And ? 0.0 : 1.0)) return a;
+      if (is_constant(b, op == Op::And ? 0.0 : 1.0)) return b;
       break;
     case Op::IsNan:
     case Op::IsInf:

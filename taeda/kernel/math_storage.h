@@ -214,12 +214,31 @@ TD_FN void td_write_mask_lanes(void* p, td_long i, M mask, int count) {
   if (count == td_lanes<M>) return td_store_mask(to, mask);
   td_store_mask_tail(to, mask, count);
 }
-// Whether a mask holds in the first lanes.
+// Whether a mask holds in the first lanes, and whether it holds in none. Of whole vectors, by
+// words: a lane is all ones or all zeros.
 template <class M>
 TD_FN bool td_all_lanes(M mask, int count) {
+  if (count == td_lanes<M> && sizeof(M) >= 8) {
+    unsigned long words[(sizeof(M) + 7) / 8], all = ~0ul;
+    __builtin_memcpy(words, &mask, sizeof(M));
+    for (unsigned long word : words) all &= word;
+    return all == ~0ul;
+  }
   bool all = true;
   for (int lane = 0; lane < count; ++lane) all &= mask[lane] != 0;
   return all;
+}
+template <class M>
+TD_FN bool td_no_lane(M mask, int count) {
+  if (count == td_lanes<M> && sizeof(M) >= 8) {
+    unsigned long words[(sizeof(M) + 7) / 8], any = 0;
+    __builtin_memcpy(words, &mask, sizeof(M));
+    for (unsigned long word : words) any |= word;
+    return any == 0;
+  }
+  bool any = false;
+  for (int lane = 0; lane < count; ++lane) any |= mask[lane] != 0;
+  return !any;
 }
 // One value per lane from a function of the lane; the others are zero.
 template <class V, class F>

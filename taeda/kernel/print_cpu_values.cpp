@@ -202,11 +202,13 @@ std::string CpuValues::load(const Defined& values, const Node& node, Lanes lanes
   const std::string count = values.place.count();
   const std::string read =
       str("(", arg(0), ")[lane] ? ", load_lane(values, node, copy), " : (", arg(1), ")[lane]");
-  const std::string each = each_lane(node.type, lanes, count, read);
+  // Most vectors lie in a piece of what was joined or padded, or beside it.
+  const std::string some = str("td_no_lane(", arg(0), ", ", count, ") ? ", arg(1), " : ",
+                               each_lane(node.type, lanes, count, read));
   const Expr* stride = vector_stride(values, node.at);
-  if (!stride || !stride->is_constant(1) || is_two(node.type, lanes)) return each;
+  if (!stride || !stride->is_constant(1) || is_two(node.type, lanes)) return some;
   return str("td_all_lanes(", arg(0), ", ", count, ") ? ", load_lanes(values, node, lanes, copy),
-             " : ", each);
+             " : ", some);
 }
 
 // One lane of a load.

@@ -72,6 +72,29 @@ TEST(Schedule, SplitShortensTheLastBlock) {
 )");
 }
 
+// Two tensors behind each other: elements of each are read without a mask.
+TEST(Schedule, LoopsAreCutWhereMasksChange) {
+  Kernel kernel = parse_kernel(R"(kernel joined(rows, m, n)
+  buffer y float32[m*rows + n*rows]
+  buffer a float32[m*rows]
+  buffer b float32[n*rows]
+  value %0 = index j : i64
+  value %1 = index m : i64
+  value %2 = lt %0 %1 : mask
+  value %3 = constant 0 : f32
+  value %4 = load a[i*m + j] if %2 else %3 : f32
+  value %5 = ge %0 %1 : mask
+  value %6 = load b[i*n + j - m] if %5 else %3 : f32
+  value %7 = where %2 %4 %6 : f32
+  loop i < rows, j < m + n
+    store y[i*m + i*n + j] = %7
+)");
+  cut_at_masks(kernel);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"()");
+}
+
+// An axis whose bounds have no known order stays whole.
 TEST(Schedule, ReorderKeepsBindingsWhereTheyFit) {
   Kernel kernel = parse_kernel(kCopy);
   Loop& loop = loop_of(kernel, "j");

@@ -317,11 +317,15 @@ Tile Unit::load(Walk& walk, const ValuePlan& value, const TileRange& range, Tile
 void Unit::load_masked(const ValuePlan& value, const char* memory, const int64_t* at, int64_t n,
                        char* const* operands, char* out) const {
   const char *mask = operands[1], *other = operands[2];
-  for (int64_t k = 0; k < n; ++k) {
+  // Masks of joined, padded and shifted tensors have few runs.
+  for (int64_t k = 0, end; k < n; k = end) {
+    const void* change = std::memchr(mask + k, mask[k] ? 0 : 1, static_cast<size_t>(n - k));
+    end = change ? static_cast<const char*>(change) - mask : n;
+    char* to = out + k * value.size;
     if (mask[k])
-      value.access.storage->gather(memory, at + k, 1, out + k * value.size);
+      value.access.storage->gather(memory, at + k, end - k, to);
     else
-      copy_element(out + k * value.size, other + k * value.size, value.size);
+      std::memmove(to, other + k * value.size, (end - k) * value.size);
   }
 }
 

@@ -445,6 +445,7 @@ void store_dear_columns_first(Kernel& kernel) {
 }  // namespace
 
 void schedule_for_cpu(Kernel& kernel) {
+  cut_at_masks(kernel);
   store_dear_columns_first(kernel);
   for (Step& step : kernel.steps) {
     auto* loop = std::get_if<Loop>(&step);

@@ -38,6 +38,15 @@ TAEDA_API bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t 
 // For kept axes: the elements of a reduction stay where the tree has them.
 TAEDA_API void split_axis(Kernel& kernel, Loop& loop, size_t axis, int64_t factor);
 
+// cut.cpp
+//   loop j < m + n                        loop j < m
+//     store y[j] = where(j < m,             store y[j] = load a[j]
+//       load a[j] if j < m,         to    loop j < n
+//       load b[j - m] if j >= m)            store y[m + j] = load b[j]
+// Cuts outermost loops that read memory under masks where comparisons of an axis with a number
+// change, so that each loop reads what it needs, without a mask.
+TAEDA_API void cut_at_masks(Kernel& kernel);
+
 // reorder.cpp
 //   loop i < rows, j < columns     to     loop j < columns, i < rows
 // For kept axes of a loop; order[k] is the present place of the axis that comes k-th. An extent
@@ -95,10 +104,10 @@ TAEDA_API void split_reduction(Kernel& kernel, size_t step, int64_t size);
 TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding binding);
 
 // automatic.cpp
-// The usual schedule on the CPU: axes that move as one merged, the dense axis as a vector, blocks
-// through local buffers where an operand is transposed, columns side by side where all of memory
-// is dense across a reduction, dear values of a row kept for the loops after, the first axis in
-// parallel. Replaces the bindings that the loops had.
+// The usual schedule on the CPU: loops cut where masks change, axes that move as one merged, the
+// dense axis as a vector, blocks through local buffers where an operand is transposed, columns side
+// by side where all of memory is dense across a reduction, dear values of a row kept for the loops
+// after, the first axis in parallel. Replaces the bindings that the loops had.
 TAEDA_API void schedule_for_cpu(Kernel& kernel);
 
 }  // namespace taeda::kernel

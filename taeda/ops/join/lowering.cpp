@@ -3,6 +3,9 @@
 
 namespace taeda::lowering {
 
+// Joined parts that a kernel reads where they are; more are copied.
+constexpr size_t kMaxParts = 8;
+
 void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   Lowering& l = Lowering::current();
   const size_t along = static_cast<size_t>(wrap_dim(dim, out.dim()));
@@ -11,6 +14,8 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
     if (t.dim() != out.dim()) continue;  // an empty vector joins with anything
     parts.push_back(&l.of(t));
   }
+  // Each element looks at every part.
+  if (parts.size() > kMaxParts) return;
   l.define(out, [parts, along, dtype = out.dtype()](Emitter& e, const Place& at) {
     symbolic::ExprPool& pool = e.pool();
     const Type type = kernel::compute_type(dtype);
