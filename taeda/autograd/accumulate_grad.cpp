@@ -35,6 +35,8 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node(kRunsFirst), varia
 
 void AccumulateGrad::release_resources() {
   Node::release_resources();
+  // The leaf refers to this memory weakly, and has to be the only owner of its hooks again.
+  share_hooks(nullptr);
   variable_.reset();
 }
 

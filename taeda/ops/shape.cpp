@@ -5,6 +5,7 @@
 
 #include "taeda/core/unbacked.h"
 #include "taeda/ops/size_limits.h"
+#include "taeda/ops/stride_order.h"
 
 namespace taeda {
 
@@ -101,10 +102,11 @@ SymInt stride_along(const Tensor& t, int64_t d, SymIntList sizes) {
 }
 
 // Whether dimension `a` lies outside `b` in memory (1), inside (-1), or no input can say (0). The
-// first input that repeats neither decides.
-int compare_dims(Span<const Tensor*> inputs, SymIntList sizes, int64_t a, int64_t b) {
-  for (const Tensor* t : inputs) {
-    const SymInt sa = stride_along(*t, a, sizes), sb = stride_along(*t, b, sizes);
+// first input that repeats neither decides; `stride(i, d)` is that of input i.
+template <class F>
+int compare_dims(size_t inputs, F&& stride, SymIntList sizes, int64_t a, int64_t b) {
+  for (size_t i = 0; i < inputs; ++i) {
+    const SymInt sa = stride(i, a), sb = stride(i, b);
     if (is_known(SymOp::Eq, sa, 0) || is_known(SymOp::Eq, sb, 0)) continue;
     if (is_known(SymOp::Lt, sa, sb)) return -1;
     if (is_known(SymOp::Gt, sa, sb)) return 1;
@@ -113,16 +115,15 @@ int compare_dims(Span<const Tensor*> inputs, SymIntList sizes, int64_t a, int64_
   return 0;
 }
 
-}  // namespace
-
-SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes) {
+template <class F>
+SymIntVec ordered_strides(size_t inputs, F&& stride, SymIntList sizes) {
   const auto n = static_cast<int64_t>(sizes.size());
   SmallVector<int64_t, 6> order;  // innermost first
   for (int64_t d = n - 1; d >= 0; --d) order.push_back(d);
   for (int64_t i = 1; i < n; ++i) {
     int64_t at = i;
     for (int64_t j = i - 1; j >= 0; --j) {
-      const int compared = compare_dims(inputs, sizes, order[j], order[at]);
+      const int compared = compare_dims(inputs, stride, sizes, order[j], order[at]);
       if (compared < 0) break;
       if (compared == 0) continue;
       std::swap(order[j], order[at]);
@@ -136,6 +137,17 @@ SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes) {
     running *= sym_max(sizes[d], 1);
   }
   return strides;
+}
+
+}  // namespace
+
+SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes) {
+  const auto stride = [&](size_t i, int64_t d) { return stride_along(*inputs[i], d, sizes); };
+  return ordered_strides(inputs.size(), stride, sizes);
+}
+SymIntVec strides_in_order(Span<SymIntVec> inputs, SymIntList sizes) {
+  const auto stride = [&](size_t i, int64_t d) { return inputs[i][d]; };
+  return ordered_strides(inputs.size(), stride, sizes);
 }
 
 SymIntVec strides_like(const Tensor& self, MemoryFormat format) {

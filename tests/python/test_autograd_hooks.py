@@ -244,3 +244,16 @@ def test_hooks_of_a_tensor_can_be_listed():
     assert not b._backward_hooks and list(c._backward_hooks.values()) == hooks[:1]
     with pytest.raises(RuntimeError):
         del a._backward_hooks
+
+
+@pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_a_hook_that_refers_to_its_leaf_is_collected_after_a_run(register):
+    def used():
+        a = leaf(2)
+        getattr(a, register)(lambda _: (a, None)[1])
+        (a * 2).sum().backward()
+        return weakref.ref(a)
+
+    gone = used()
+    gc.collect()
+    assert gone() is None

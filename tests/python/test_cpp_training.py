@@ -162,6 +162,7 @@ def test_small_names_of_pytorchs_interface(tmp_path):
         "4 0.5 5 (1,2)",
         "10010 ComplexFloat",
         "cuda:1 100 cuda:0 3",
+        "00 sizes 3 of 4.5",
         "1110 cpu",
         "[1, 2, 3][2, 3]",
         "499500 11 5",

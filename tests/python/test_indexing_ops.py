@@ -503,3 +503,32 @@ def test_failed_writes_leave_the_tensor_alone():
 def test_take_along_dim_takes_long_indices(dtype):
     with pytest.raises(RuntimeError, match="dtype of indices should be Long"):
         t.take_along_dim(t.ones(3, 3), t.zeros(3, 3, dtype=dtype), 0)
+
+
+ADDITIONS = {
+    "scatter_add": lambda x, i, v: x.scatter_add(0, i[:, None].expand(-1, 4), v),
+    "scatter_reduce": lambda x, i, v: x.scatter_reduce(0, i[:, None].expand(-1, 4), v, "sum"),
+    "scatter": lambda x, i, v: x.scatter(0, i[:, None].expand(-1, 4), v, reduce="add"),
+    "index_add": lambda x, i, v: x.index_add(0, i, v),
+}
+
+
+@pytest.mark.parametrize("dtype", [t.bfloat16, t.float16])
+@pytest.mark.parametrize("name", sorted(ADDITIONS))
+def test_sums_of_16_bit_numbers_are_rounded_once(name, dtype):
+    # Rounded at each addition they would stop to grow at 256 and 2048.
+    places, ones = t.arange(9000) % 3, t.ones(9000, 4, dtype=dtype)
+    sums = ADDITIONS[name](t.zeros(3, 4, dtype=dtype), places, ones)
+    assert sums.dtype == dtype and sums.unique().tolist() == [
+        3000.0 if dtype == t.float16 else 3008.0
+    ]
+
+
+def test_gradients_of_16_bit_rows_are_rounded_once():
+    table = t.ones(3, 2, dtype=t.bfloat16, requires_grad=True)
+    places = t.arange(3000) % 3
+    table.index_select(0, places).sum().backward()
+    assert table.grad.unique().tolist() == [1000.0]
+    table.grad = None
+    table.gather(0, places[:, None].expand(-1, 2)).sum().backward()
+    assert table.grad.unique().tolist() == [1000.0]

@@ -111,8 +111,10 @@ def test_eagers_bits(name, dtype, mode):
         make_fx(f, tracing_mode=mode, pre_dispatch=True)(*inputs), inputs, native="never"
     )
     reports = compiled.report()
-    assert all(not report["fallbacks"] for report in reports)
-    if kernels is not None:
+    # Sums of 16-bit numbers are a call, which keeps them in float until all are there.
+    is_call = dtype == t.bfloat16 and name in ("along_the_middle", "along_the_last")
+    assert [n for r in reports for n in r["fallbacks"]] == ["scatter_add"] * is_call
+    if kernels is not None and not is_call:
         assert reports[-1]["kernels"] == kernels, compiled.text()
     for _ in range(2):
         for got, want in zip(run(compiled, inputs), wanted, strict=True):
@@ -229,7 +231,7 @@ def test_slices_that_are_added(dtype, alpha, places_dtype):
         (t.randn(6, 30, 4) * 9).to(dtype),
     ]
     compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
-    assert compiled.report()[0]["called"] == []
+    assert compiled.report()[0]["called"] == ["index_add"] * (dtype == t.bfloat16)
     assert t.equal(compiled(*inputs), f(*inputs))
 
 

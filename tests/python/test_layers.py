@@ -169,6 +169,10 @@ def test_sequential():
     assert list(named._modules) == ["a", "b", "c", "3"]
     del named[0]
     assert texts(named) == ["Tanh()", "Sigmoid()", "Tanh()"]
+    named = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh()))
+    with pytest.raises(KeyError, match="1"):
+        named.insert(1, nn.Sigmoid())
+    assert list(named._modules) == ["a", "b"]
     plain = nn.Sequential(nn.ReLU(), nn.Tanh())
     assert texts(plain.insert(-1, nn.Sigmoid())) == ["ReLU()", "Sigmoid()", "Tanh()"]
     assert len(plain + plain) == 6 and len(2 * plain) == 6 and len(list(plain)) == 3

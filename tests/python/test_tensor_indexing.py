@@ -371,3 +371,37 @@ def test_the_gradient_of_a_fill_with_an_element_goes_to_the_element():
     y[y > 2] = y[1]
     y.backward(t.tensor([1.0, 10.0, 100.0, 1000.0]))
     assert x.grad.tolist() == [1.0, 1110.0, 0.0, 0.0]
+
+
+ROW, TABLE = t.tensor([0, 1, 1]), t.tensor([[0, 1], [1, 0], [0, 0]])
+LAYOUTS = {
+    "permuted": t.arange(120.0).reshape(5, 4, 3, 2).permute(3, 2, 1, 0),
+    "channels last": t.arange(120.0).reshape(2, 3, 4, 5).contiguous(memory_format=t.channels_last),
+    "contiguous": t.arange(120.0).reshape(2, 3, 4, 5),
+}
+ALL = slice(None)
+# PyTorch's: dimensions that no index covers keep their order in memory, and so do the index's own.
+STRIDES = [
+    ("permuted", (ROW,), (60, 1, 3, 12)),
+    ("permuted", (ALL, ROW), (1, 8, 2, 24)),
+    ("permuted", (..., ROW), (3, 6, 18, 1)),
+    ("permuted", (ROW, ALL, ROW), (15, 1, 3)),
+    ("permuted", (ALL, TABLE.t()), (1, 8, 16, 2, 48)),
+    ("permuted", (ALL, ALL, t.tensor([True, False, True, True])), (1, 6, 2, 18)),
+    ("channels last", (ROW,), (60, 1, 15, 3)),
+    ("channels last", (ALL, ROW), (60, 20, 5, 1)),
+    ("channels last", (ALL, ALL, ROW), (45, 1, 3, 9)),
+    ("contiguous", (TABLE.t(),), (60, 120, 20, 5, 1)),
+    ("contiguous", (TABLE,), (120, 60, 20, 5, 1)),
+    ("contiguous", (ROW, ALL, ROW), (15, 5, 1)),
+]
+
+
+@pytest.mark.parametrize(("layout", "index", "strides"), STRIDES)
+def test_strides_of_indexed_layouts(layout, index, strides):
+    x = LAYOUTS[layout]
+    out = x[index]
+    assert out.stride() == strides
+    assert t.equal(out, x.contiguous()[index])
+    if not any(isinstance(i, t.Tensor) and i.dtype == t.bool for i in index):
+        assert x.to("meta")[index].stride() == strides

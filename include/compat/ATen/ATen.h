@@ -1,6 +1,7 @@
 // Everything of at.
 #pragma once
 
+#include "ATen/Context.h"
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
 #include "ATen/Operators.h"

@@ -27,6 +27,14 @@ struct Source {
 void scatter_into(std::string_view name, int64_t dim, const Tensor& index, const Source& source,
                   Tensor& out, StoreMode mode) {
   if (index.numel() == 0) return;
+  if (mode == StoreMode::AtomicAdd && is_reduced_float(out.dtype())) {
+    // Sums are rounded once, as on the CPU.
+    Tensor wide = out.to(DType::Float);
+    const Tensor given = source.tensor ? source.tensor->to(DType::Float) : Tensor();
+    scatter_into(name, dim, index, {source.tensor ? &given : nullptr, source.number}, wide, mode);
+    out.copy_(wide);
+    return;
+  }
   const Tensor to = with_dim(out), at = with_dim(index);
   Launch launch(name, out.device());
   launch.fact(static_cast<int64_t>(mode));
@@ -228,6 +236,13 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& given, const Tenso
   else if (source.numel() > 0)
     check_bounds(index, dim, size);
   if (!out.is_same(self)) out.copy_(self);
+  if (is_reduced_float(out.dtype())) {
+    // Sums are rounded once, as on the CPU.
+    Tensor wide = out.to(DType::Float);
+    index_add(wide, dim, index, source.to(DType::Float), alpha, wide);
+    out.copy_(wide);
+    return;
+  }
   over_slices("index_add", from.sizes(), &from, to, dim, index, false, alpha,
               [](KernelBuilder& k, int plain, int indexed, const Coordinates& at, Sym scale) {
                 Sym value = k.load(plain);

@@ -148,7 +148,8 @@ void check_rows(const Tensor& indices, int64_t rows) {
 Tensor index_Tensor(const Tensor& self, TensorList indices) {
   if (!check_index(self, indices)) return self.clone();
   IndexedLaunch indexed("index", self, indices);
-  Tensor out = make_tensor(indexed.sizes(), self.dtype(), self.device());
+  Tensor out = make_tensor_strided(indexed.sizes(), as_int(indexed.shape.strides(self, indices)),
+                                   self.dtype(), self.device());
   indexed.run(out, [](KernelBuilder& k, int to, int from, const Coordinates& at) {
     k.store(to, k.load(from, at));
   });

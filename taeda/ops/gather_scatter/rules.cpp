@@ -44,8 +44,9 @@ OutSpec scatter_reduce_two_spec(const Tensor& self, int64_t dim, const Tensor& i
   TAEDA_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" ||
                   reduce == "amin",
               "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
-  TAEDA_CHECK(!self.is_complex() || reduce == "sum" || reduce == "prod" || reduce == "mean",
-              "scatter_reduce: no order of complex numbers for ", reduce);
+  TAEDA_CHECK_NOT_IMPLEMENTED(
+      !self.is_complex() || reduce == "sum" || reduce == "prod" || reduce == "mean",
+      "\"scatter_gather_tensor_cpu_reduce_", reduce, "\" not implemented for '", self.dtype(), "'");
   return scatter_spec(self, dim, index, &src);
 }
 OutSpec scatter_add_spec(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {

@@ -15,10 +15,12 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Te
   });
 }
 
-// Slices of the source one after the other, as in eager kernels.
+// Slices of the source one after the other, as in eager kernels. Sums of 16-bit numbers are a call:
+// they are kept in float until all are there.
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                const Scalar& alpha, const Tensor& out) {
-  if (self.dim() == 0 || index.dim() == 0 || self.dtype() == DType::Bool) return;
+  if (self.dim() == 0 || index.dim() == 0) return;
+  if (self.dtype() == DType::Bool || is_reduced_float(self.dtype())) return;
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index), &added = l.of(source);
   const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));

@@ -2,8 +2,10 @@
 #include "taeda/ops/indexing/index_shape.h"
 
 #include "taeda/base/log.h"
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/stride_order.h"
 
 namespace taeda {
 namespace {
@@ -28,6 +30,14 @@ SymIntVec broadcast_entries(Span<IndexEntry> entries) {
   return out;
 }
 
+// Contiguous, with the usual strides of dimensions of size one too.
+bool has_plain_strides(const Tensor& t) {
+  SymInt running = 1;
+  for (size_t d = static_cast<size_t>(t.dim()); d-- > 0; running = running * t.sym_sizes()[d])
+    if (!is_known(SymOp::Eq, t.sym_strides()[d], running)) return false;
+  return true;
+}
+
 }  // namespace
 
 IndexShape::IndexShape(const Tensor& self, Span<IndexEntry> entries)
@@ -48,6 +58,38 @@ IndexShape::IndexShape(const Tensor& self, Span<IndexEntry> entries)
   for (const SymInt& s : index_sizes) sizes.push_back(s);
   for (size_t i = static_cast<size_t>(place); i < kept.size(); ++i)
     sizes.push_back(self.sym_sizes()[kept[i]]);
+}
+
+SymIntVec IndexShape::strides(const Tensor& self, TensorList indices) const {
+  bool is_plain = has_plain_strides(self);
+  for (const Tensor& t : indices) is_plain = is_plain && (!t.defined() || t.is_contiguous());
+  if (is_plain) return contiguous_strides(sizes);
+  std::vector<SymIntVec> along{SymIntVec(sizes.size(), SymInt(0))};
+  const auto first = static_cast<size_t>(place), rank = index_sizes.size();
+  for (size_t i = 0; i < kept.size(); ++i)
+    along[0][i < first ? i : i + rank] = self.sym_strides()[kept[i]];
+  for (const Tensor& t : indices) {
+    if (!t.defined()) continue;
+    // A mask is the coordinates of its elements, which lie in rows.
+    const bool is_mask = is_mask_dtype(t.dtype());
+    SymIntVec own(sizes.size(), SymInt(0));
+    const size_t ndim = is_mask ? 1 : static_cast<size_t>(t.dim());
+    for (size_t d = 0; d < ndim; ++d) {
+      const size_t to = rank - ndim + d;
+      if (is_mask)
+        own[first + to] = SymInt(t.dim());
+      else if (t.sym_sizes()[d] == index_sizes[to])
+        own[first + to] = t.sym_strides()[d];
+    }
+    // Dimensions of size one around the index's have the strides of a view with them.
+    for (size_t d = 0; rank > 0 && d < sizes.size(); ++d) {
+      if (!is_known(SymOp::Eq, sizes[d], 1)) continue;
+      if (d < first) own[d] = own[first] * index_sizes[0];
+      if (d >= first + rank) own[d] = own[first + rank - 1];
+    }
+    along.push_back(std::move(own));
+  }
+  return strides_in_order(Span<SymIntVec>(along.data(), along.size()), sizes);
 }
 
 void warn_of_byte_mask() {

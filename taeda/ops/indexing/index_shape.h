@@ -20,6 +20,8 @@ struct TAEDA_API IndexShape {
 
   // Adjacent entries are replaced where they stand; separated ones move to the front, as in NumPy.
   IndexShape(const Tensor& self, Span<IndexEntry> entries);
+  // Of the result: kept dimensions follow each other as in `self`, the index's as in the indices.
+  SymIntVec strides(const Tensor& self, TensorList indices) const;
 };
 
 inline bool is_mask_dtype(DType t) { return t == DType::Bool || t == DType::UInt8; }

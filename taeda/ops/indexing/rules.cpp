@@ -33,7 +33,9 @@ Tensor index_Tensor_meta(const Tensor& self, TensorList indices) {
   check_some_index(indices);
   const auto shape = shape_without_values(self, indices);
   if (!shape) return taeda::empty_like(self);  // no index: a clone
-  return OutSpec(SymIntList(shape->sizes), self.dtype(), self.device()).allocate();
+  OutSpec spec(SymIntList(shape->sizes), self.dtype(), self.device());
+  spec.strides = shape->strides(self, indices);
+  return spec.allocate();
 }
 
 Tensor& _index_put_impl__meta(Tensor& self, TensorList indices, const Tensor& values, bool, bool) {

@@ -107,6 +107,13 @@ void check_written_to(const Tensor& target, const SymIntVec& sizes, DType dtype)
               " doesn't match the broadcast shape ", SymIntList(sizes));
 }
 
+// It is scaled where it lies, so weights may not widen it.
+void check_scaled(const Tensor& loss, const Tensor& weight) {
+  const Tensor* const factors[] = {&loss, &weight};
+  check_written_to(loss, broadcast_shapes(loss.sym_sizes(), weight.sym_sizes()),
+                   result_type(factors));
+}
+
 }  // namespace
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
@@ -116,8 +123,14 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   check_written_to(target, broadcast_shapes(self.sym_sizes(), target.sym_sizes()),
                    result_type(inputs));
   Tensor log = taeda::log_sigmoid(self);
-  if (pos_weight.defined()) log = log.mul(pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1)));
-  return reduced(scaled((1 - target).mul(self).sub(log), weight), reduction);
+  if (pos_weight.defined()) {
+    const Tensor share = pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1));
+    check_scaled(log, share);
+    log = log.mul(share).to(log.dtype());
+  }
+  const Tensor loss = (1 - target).mul(self).sub(log).to(target.dtype());
+  if (weight.defined()) check_scaled(loss, weight);
+  return reduced(scaled(loss, weight).to(loss.dtype()), reduction);
 }
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {

@@ -37,6 +37,7 @@ Margins::Margins(const Tensor& self, const Tensor& target, const Scalar& p, cons
                               "\"multi_margin_loss_cpu_kernel\" not implemented for '",
                               self.dtype(), "'");
   check_scalar_type(DType::Int64, target);
+  check_scalar_type(self.dtype(), weight);
   const Tensor scores = self.reshape({rows, classes});
   index = target.reshape({rows, SymInt(1)});
   if (!index.is_meta() && !dispatch::is_batched(index)) {

@@ -115,7 +115,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   for (size_t i = 1; i < grids.size(); ++i)
     is_taken = is_taken.logical_and(with_replacement ? grids[i - 1].le(grids[i])
                                                      : grids[i - 1].lt(grids[i]));
-  return taeda::index(self, {is_taken.nonzero()});
+  return taeda::index(self, {is_taken.nonzero().contiguous()});
 }
 
 // ---- products of vectors ----

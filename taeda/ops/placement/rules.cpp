@@ -109,7 +109,7 @@ OutSpec masked_scatter_spec(const Tensor& self, const Tensor& mask, const Tensor
 namespace {
 
 void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                        std::string_view reduce) {
+                        std::string_view reduce, bool include_self) {
   const int64_t d = wrap_dim(dim, self.dim());
   warn("index_reduce() is in beta and the API may change at any time.");
   TAEDA_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
@@ -123,8 +123,9 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
   TAEDA_CHECK(self.dtype() == source.dtype(),
               "index_reduce_(): self and source expected to have the same dtype, but got (self) ",
               self.dtype(), " and (source) ", source.dtype());
-  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool && !self.is_complex(),
-                              "\"index_func_\" not implemented for '", self.dtype(), "'");
+  TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool && !self.is_complex(), "\"",
+                              include_self ? "index_func_" : "index_reduce_func_exclude_input_init",
+                              "\" not implemented for '", self.dtype(), "'");
   const SymInt length = source.dim() == 0 ? SymInt(1) : source.sym_size(d);
   TAEDA_CHECK(index.sym_numel() == length, "index_reduce_(): Number of indices (",
               index.sym_numel(), ") should be equal to source.size(dim): (", length,
@@ -142,19 +143,19 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                     std::string_view reduce, bool include_self) {
-  check_index_reduce(self, dim, index, source, reduce);
+  check_index_reduce(self, dim, index, source, reduce, include_self);
   const Tensor at = slice_index(index.to(DType::Int64), source, dim);
   return self.scatter_reduce(dim, at, source, reduce, include_self);
 }
 Tensor& index_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                       std::string_view reduce, bool include_self) {
-  check_index_reduce(self, dim, index, source, reduce);
+  check_index_reduce(self, dim, index, source, reduce, include_self);
   const Tensor at = slice_index(index.to(DType::Int64), source, dim);
   return self.scatter_reduce_(dim, at, source, reduce, include_self);
 }
 Tensor& index_reduce_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          std::string_view reduce, bool include_self, Tensor& out) {
-  check_index_reduce(self, dim, index, source, reduce);
+  check_index_reduce(self, dim, index, source, reduce, include_self);
   const Tensor at = slice_index(index.to(DType::Int64), source, dim);
   return taeda::scatter_reduce_out(out, self, dim, at, source, reduce, include_self);
 }

@@ -25,7 +25,7 @@ std::array<OutSpec, 2> cummin_spec(const Tensor& self, int64_t dim) {
 
 OutSpec logcumsumexp_spec(const Tensor& self, int64_t dim) {
   wrap_dim(dim, self.dim());
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()),
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()) || self.is_complex(),
                               "\"logcumsumexp_out_cpu\" not implemented for '", self.dtype(), "'");
   return OutSpec(self.sym_sizes(), self.dtype(), self.device());
 }

@@ -62,6 +62,8 @@ void devices() {
   device.set_index(0);
   const std::unordered_map<torch::Device, int> places = {{cpu, 3}, {device, 4}};
   std::cout << " " << device << " " << places.at(torch::Device("cpu")) << "\n";
+  std::cout << torch::hasMPS() << at::hasHIP() << " " << torch::str("sizes ", 3, " of ", 4.5)
+            << "\n";
 }
 
 void options() {

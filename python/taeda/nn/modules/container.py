@@ -144,9 +144,11 @@ class Sequential(_Sequence):
         size = len(self)
         if not -size <= index <= size:
             raise IndexError(f"Index out of range: {index}")
-        modules = list(self)
-        modules.insert(index, module)
-        self._renumber(modules)
+        index += size if index < 0 else 0
+        for i in range(size, index, -1):
+            # Names other than numbers are not replaced: KeyError, as in PyTorch.
+            self._modules[str(i)] = self._modules[str(i - 1)]
+        self._modules[str(index)] = module
         return self
 
     def extend(self, sequential):

@@ -46,6 +46,13 @@ Tensor value_of(const Scalar& value, const Tensor& self) {
 
 void scatter_into(int64_t dim, const Tensor& index, const Tensor& src, Tensor& out,
                   Combine combine) {
+  if (combine == Combine::Add && is_reduced_float(out.dtype())) {
+    // Sums are rounded once: 256 + 1 is 256 in bfloat16.
+    Tensor wide = out.to(DType::Float);
+    scatter_into(dim, index, src.to(DType::Float), wide, combine);
+    out.copy_(wide);
+    return;
+  }
   if (combine == Combine::Replace)
     return visit_item(out.element_size(), [&](auto tag) {
       using T = decltype(tag);

@@ -57,7 +57,14 @@ void index_add(const Tensor& self, int64_t dim, const Tensor& given_index, const
                     "index out of range in self");
   if (source.numel() > 0) check_index_bounds(index, dim, with_dim(self).sizes()[dim]);
   if (!out.is_same(self)) out.copy_(self);
-  slices(with_dim(source), with_dim(out), dim, index).add(alpha);
+  if (!is_reduced_float(out.dtype())) {
+    slices(with_dim(source), with_dim(out), dim, index).add(alpha);
+    return;
+  }
+  // Sums are rounded once: 256 + 1 is 256 in bfloat16.
+  const Tensor wide = out.to(DType::Float);
+  slices(with_dim(source.to(DType::Float)), with_dim(wide), dim, index).add(alpha);
+  out.copy_(wide);
 }
 
 void index_copy(const Tensor& self, int64_t dim, const Tensor& given_index, const Tensor& source,

@@ -61,7 +61,9 @@ void check_mask(const Tensor& mask) {
 Tensor index_Tensor(const Tensor& self, TensorList indices) {
   if (!check_index(self, indices)) return self.clone();
   IndexPlan plan = plan_indices(self, indices);
-  Tensor out = make_tensor(as_int(plan.shape.sizes), self.dtype(), self.device());
+  Tensor out =
+      make_tensor_strided(as_int(plan.shape.sizes), as_int(plan.shape.strides(self, indices)),
+                          self.dtype(), self.device());
   SliceMap(out, plan.shape.place, ndim_of(plan.shape), self, plan.shape.kept,
            std::move(plan.offsets))
       .read();
