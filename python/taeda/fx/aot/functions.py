@@ -281,8 +281,8 @@ def trace_options(decompositions=None):
 class _Parts:
     """A result of the traced program: itself, or the tensors of a wrapper that was made inside.
 
-    The trace does not see such a wrapper made, but what it holds. One that requires gradients, which
-    has a history of its own, and one of sizes that are symbols stay whole.
+    The trace does not see such a wrapper made, but what it holds. One that requires gradients has
+    a history of its own and stays whole, as does one of sizes that are symbols.
     """
 
     def __init__(self, result, may_open):
