@@ -328,3 +328,25 @@ def test_a_fill_that_copies_is_refused_for_expanded_tensors():
     for g in (f, aot_function(f, nop)):
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             g(t.arange(3.0))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "f", [lambda x: x.reshape(-1).add_(1).sum(), lambda x: x.contiguous().add_(1).sum()]
+)
+def test_written_inputs_that_lie_otherwise(f, dynamic):
+    """Whether reshape and contiguous give views follows from strides."""
+    compiled = aot_function(f, nop, dynamic=dynamic)
+    compiled(t.ones(4, 5))
+    x = t.ones(4, 5)
+    compiled(x)
+    assert x.sum() == 40
+    for other in (t.ones(5, 4).t(), t.ones(8, 5)[::2], t.ones(4, 1).expand(4, 5)):
+        with pytest.raises(RuntimeError, match="lie otherwise in memory"):
+            compiled(other)
+        assert other.sum() == 20
+    if dynamic:
+        for shape in ((1, 5), (4, 1), (7, 3)):
+            x = t.ones(shape)
+            compiled(x)
+            assert x.sum() == 2 * x.numel()
