@@ -14,6 +14,7 @@
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/fx/effects.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
 
@@ -112,6 +113,8 @@ class CompiledNode final : public autograd::CustomNode {
   // Hooks of parameters run as in eager.
   Span<uint32_t> edge_ranks() const override { return function_->edge_ranks(); }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
+    for (const auto& [i, error] : function_->traced().overwritten)
+      TAEDA_CHECK(!grads[i].defined(), error);
     std::vector<Tensor> given = materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
@@ -374,8 +377,7 @@ class Compiler {
   }
   void find_draws() {
     for (const fx::Node& node : *made_->traced_.graph) {
-      const dispatch::Operator* op = node.target().op();
-      if (!op || !op->has(dispatch::Tag::NondeterministicSeeded)) continue;
+      if (!fx::draws(node)) continue;
       Generator from = default_cpu_generator();
       const auto take = [&](const fx::Arg& arg) {
         if (arg.is_constant() && arg.constant().is<Generator>() &&
@@ -542,7 +544,12 @@ void CompiledFunction::tell_sizes(const Value& value, const std::vector<int64_t>
 std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
                                             std::vector<Value> all, RandomStates random) {
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(parts_->num_values);
-  if (traced_.tangents.empty() && std::none_of(all.begin(), end, is_tensor)) {
+  const auto has_history = [&](size_t i) {
+    return std::ranges::count(traced_.tangents, i) != 0 ||
+           std::ranges::count(traced_.overwritten, i, [](const auto& o) { return o.first; }) != 0;
+  };
+  const bool has_any = !traced_.tangents.empty() || !traced_.overwritten.empty();
+  if (!has_any && std::none_of(all.begin(), end, is_tensor)) {
     all.erase(end, all.end());
     return all;
   }
@@ -554,12 +561,11 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
   }
   for (size_t i = 0; i < parts_->num_values; ++i) {
     outputs.push_back(is_tensor(all[i]) ? own_tensor(all[i].get<Tensor>()) : Tensor());
-    if (outputs.back().defined() && !std::ranges::count(traced_.tangents, i))
-      constant.push_back(outputs.back());
+    if (outputs.back().defined() && !has_history(i)) constant.push_back(outputs.back());
   }
   IntrusivePtr<CompiledNode> node;
   // Of results without gradients there is nothing to go back to.
-  if (!traced_.tangents.empty() && autograd::should_record(TensorList(tensors))) {
+  if (has_any && autograd::should_record(TensorList(tensors))) {
     node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));
     node->set_next_edges(autograd::collect_edges(TensorList(tensors)));
   }

@@ -54,6 +54,8 @@ class Keeper {
     const size_t value = place_of(copy.args().at(1).node()) - num_inputs_;
     if (input >= num_inputs_ || changed_.count(target)) return;
     if (std::ranges::count(traced_.tangents, value)) return;
+    for (const auto& [number, error] : traced_.overwritten)
+      if (number == value) return;
     if (is_plain_ && !(is_dense(inputs_.at(input)->val()) && results_.at(value).is_node())) return;
     Node& output = *made_.forward->output_node();
     const fx::InsertBefore before(*made_.forward, output);

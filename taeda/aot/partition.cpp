@@ -95,7 +95,7 @@ bool is_cheap(const Node& node) {
   if (node.op() == fx::OpCode::GetAttr) return true;
   if (is_number(node) || node.target().builtin()) return true;
   const dispatch::Operator* op = node.target().op();
-  if (!op || op->has(dispatch::Tag::NondeterministicSeeded)) return false;
+  if (!op || fx::draws(node)) return false;
   if (fx::find_control_flow(*op)) return false;  // as dear as its regions, which may draw numbers
   if (op->has(dispatch::Tag::Pointwise) || is_view(node)) return true;
   const dispatch::Schema& schema = fx::schema_of(*op);
@@ -214,7 +214,7 @@ class Partitioner {
       if (!op || is_assertion(*node)) continue;
       const bool has_effect = dispatch::call_form(*op).returns.empty() || fx::is_effectful(*op);
       const bool is_done = !node->meta_value(fx::kReplayedMeta).is_none();
-      const bool is_draw = is_random(*node) && !drawn_again_.count(node);
+      const bool is_draw = fx::draws(*node) && !drawn_again_.count(node);
       if (!is_draw && (!has_effect || is_done)) continue;
       if (is_front)
         effects_.push_back(node);
@@ -228,7 +228,7 @@ class Partitioner {
   void reuse_draws() {
     std::unordered_map<int64_t, Node*> firsts;
     for (Node& node : *joint_.graph) {
-      const Value place = is_random(node) ? node.meta_value(fx::kDrawMeta) : Value();
+      const Value place = fx::draws(node) ? node.meta_value(fx::kDrawMeta) : Value();
       if (!place.is<int64_t>()) continue;
       const auto [first, is_new] = firsts.try_emplace(place.get<int64_t>(), &node);
       if (is_new) continue;
@@ -276,10 +276,6 @@ class Partitioner {
   static constexpr int64_t kInputCost = 16;
   bool is_kept_input(const Node& node) const { return is_input(node) && !written_.count(&node); }
   bool is_assertion(const Node& node) const { return node.target().op() == &ops::_assert_scalar; }
-  bool is_random(const Node& node) const {
-    const dispatch::Operator* op = node.target().op();
-    return op && op->has(dispatch::Tag::NondeterministicSeeded);
-  }
 
   // Whether the forward writes the value to memory anyway: the result of a call or a reduction, or
   // an operand of one. Of equal bytes it is better saved than one that would be written for it.
@@ -295,7 +291,7 @@ class Partitioner {
 
   // Random numbers are not drawn again, whoever asks for it.
   bool is_asked_for(const std::unordered_set<std::string>& names, const Node& node) const {
-    return !names.empty() && !is_random(node) && names.count(node.name()) != 0;
+    return !names.empty() && !fx::draws(node) && names.count(node.name()) != 0;
   }
 
   // Values of the forward side that the backward takes.
@@ -310,7 +306,7 @@ class Partitioner {
     if (options_.recomputes && options_.memory_budget < 1) {
       const NodeSet kept = worth_keeping();
       saved_ = cut([&](const Node& node) {
-        return is_random(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
+        return fx::draws(node) || is_asked_for(options_.computed_once, node) || kept.count(&node);
       });
     }
     save_untold_sizes();
@@ -381,7 +377,7 @@ class Partitioner {
     std::vector<const Node*> costly;
     double budget = 0;
     for (const Node* node : saved_)
-      if (!is_kept_input(*node) && !is_random(*node)) {
+      if (!is_kept_input(*node) && !fx::draws(*node)) {
         costly.push_back(node);
         budget += options_.memory_budget * static_cast<double>(bytes_of(node->val()));
       }
@@ -417,7 +413,7 @@ class Partitioner {
       if (own == number.end()) continue;
       const int k = own->second;
       // What is drawn without a tangent is drawn by the forward, also for the backward alone.
-      const bool is_front = is_input(*node) || needed_front_.count(node) || is_random(*node);
+      const bool is_front = is_input(*node) || needed_front_.count(node) || fx::draws(*node);
       const bool can_save =
           is_number(*node) || (is_tensor(*node) && (is_front || options_.recomputes) &&
                                !is_asked_for(options_.computed_again, *node));
@@ -428,7 +424,7 @@ class Partitioner {
                                                   : kInputCost * bytes_of(node->val()) +
                                                         (lies_in_memory(*node) ? 0 : 1);
       cut.add_edge(2 * k, 2 * k + 1, can_save ? cost : MinCut::kUncut);
-      if (is_input(*node) || ((is_front || is_random(*node)) && is_fixed(*node)))
+      if (is_input(*node) || ((is_front || fx::draws(*node)) && is_fixed(*node)))
         cut.add_edge(source, 2 * k, MinCut::kUncut);
       bool is_read = is_gradient_.count(node);
       for (const Node* user : node->users().list()) {

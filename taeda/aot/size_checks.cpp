@@ -57,7 +57,7 @@ void SizeChecks::take_guards(std::vector<fx::GuardInput> numbers) {
     const fx::Expr *e = numbers[i].expr, *now = env_->facts().replace_symbols(e);
     if (e->is_symbol() && now == e && bound.insert(e).second)
       guards_.bindings.push_back({e, i});
-    else if (!now->is_constant() && now->has_hint)  // plans refuse other sizes than constants
+    else if (!e->is_constant() && now->has_hint)
       guards_.equalities.push_back({i, now});
   }
   std::erase_if(guards_.equalities,

@@ -9,6 +9,7 @@
 #include "taeda/dispatch/modes.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/tracer.h"
+#include "taeda/ops/filling.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/selection/operators.h"
 #include "taeda/ops/view/operators.h"
@@ -241,30 +242,57 @@ void FunctionalCalls::take_values(Stack& stack) {
   dispatch::map_tensors(stack, [&](const Tensor& t) { return value_of(t); });
 }
 
-// masked_fill_ of an expanded tensor, of which eager warns: an element is filled if one of those in
-// its place is. True where it was done.
-bool FunctionalCalls::fill_repeats(Operator& op, const Tensor& self, Stack stack) {
-  if (&op != &ops::masked_fill__Scalar && &op != &ops::masked_fill__Tensor) return false;
+// Where an operator that fills would write in a tensor of these sizes: it fills one of truth
+// values. Operators without a value to fill in leave zeros.
+static Tensor filled_places(Operator& functional, const Tensor& like, Stack stack, int value) {
+  stack[0] = Value(like.new_full(like.sym_sizes(), Scalar(value < 0), DType::Bool));
+  if (value >= 0) {
+    Value& given = stack.at(static_cast<size_t>(value));
+    given = given.is<Tensor>() ? Value(given.get<Tensor>().to(DType::Bool).new_ones({}))
+                               : Value(Scalar(true));
+  }
+  dispatch::call_boxed(functional, stack);
+  const Tensor& kept = stack.at(0).get<Tensor>();
+  return value < 0 ? kept.logical_not() : kept;
+}
+
+// fill_, masked_fill_, tril_ and their like of an expanded tensor: an element is filled if one of
+// those in its place is. True where it was done.
+bool FunctionalCalls::fill_repeats(Operator& op, const Schema& schema, const Tensor& self,
+                                   Stack stack) {
+  if (!fills_repeats(op)) return false;
   FunctionalState& s = *find(self);
   std::vector<int64_t> repeated;
   for (size_t d = 0; d < s.strides.size(); ++d)
     if (s.strides[d] == SymInt(0) && s.sizes[d] != SymInt(1))
       repeated.push_back(static_cast<int64_t>(d));
   if (repeated.empty()) return false;
-  Operator& functional = &op == &ops::masked_fill__Scalar
-                             ? static_cast<Operator&>(ops::masked_fill_Scalar)
-                             : ops::masked_fill_Tensor;
-  Tensor once = synced(self, s), mask = stack.at(1).get<Tensor>().expand(once.sym_sizes());
+  const auto named = std::find_if(schema.arguments.begin(), schema.arguments.end(),
+                                  [](const dispatch::Argument& a) { return a.name == "value"; });
+  const int value =
+      named == schema.arguments.end() ? -1 : static_cast<int>(named - schema.arguments.begin());
+  const bool fills_all = schema.arguments.size() == (value < 0 ? 1 : 2);
+  Operator* functional = functional_of(op, schema, false);
+  TAEDA_INTERNAL_CHECK(functional || fills_all, op.full_name(), " fills parts in place alone");
+  Tensor once = synced(self, s), places;
+  if (!fills_all) places = filled_places(*functional, once, stack, value);
   const IntrusivePtr<FunctionalState> part = s.copy();
   for (const int64_t d : repeated) {
     once = once.narrow(d, 0, 1);
-    mask = mask.any(d, true);
+    if (!fills_all) places = places.any(d, true);
     part->sizes[static_cast<size_t>(d)] = SymInt(1);
   }
-  stack[0] = Value(once);
-  stack[1] = Value(mask);
-  dispatch::call_boxed(functional, stack);
-  part->write(stack.at(0).get<Tensor>());
+  if (fills_all && !functional) {
+    part->write(written_value(op, once, stack));
+  } else if (fills_all) {
+    stack[0] = Value(once);
+    dispatch::call_boxed(*functional, stack);
+    part->write(stack.at(0).get<Tensor>());
+  } else {
+    const Value with = value < 0 ? Value(Scalar(0)) : stack.at(static_cast<size_t>(value));
+    part->write(with.is<Tensor>() ? once.masked_fill(places, with.get<Tensor>())
+                                  : once.masked_fill(places, with.to_scalar()));
+  }
   synced(self, s);
   return true;
 }
@@ -292,7 +320,7 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
   const Stack program = stack;
   take_values(stack);
   const Tensor before = synced(self, state);
-  if (fill_repeats(op, self, stack)) {
+  if (fill_repeats(op, schema, self, stack)) {
     stack.assign(1, Value(self));
     return;
   }

@@ -106,7 +106,8 @@ class FunctionalCalls {
 
  private:
   void run_inplace(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);
-  bool fill_repeats(dispatch::Operator& op, const Tensor& self, Stack stack);
+  bool fill_repeats(dispatch::Operator& op, const dispatch::Schema& schema, const Tensor& self,
+                    Stack stack);
   void run_resize(dispatch::Operator& op, Stack& stack);
   void run_set(dispatch::Operator& op, Stack& stack);
   void run_out(dispatch::Operator& op, const dispatch::Schema& schema, Stack& stack);

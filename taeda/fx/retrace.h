@@ -93,7 +93,10 @@ struct Retraced {
   // Of a trace that keeps aliases: takes the inputs and these values, writes to the inputs and
   // gives the results; null where the values are the results.
   IntrusivePtr<Graph> epilogue;
-  std::vector<size_t> tangents;   // elements of the tuple whose tangents are inputs
+  std::vector<size_t> tangents;  // elements of the tuple whose tangents are inputs
+  // Elements that have a history through which no gradient can be computed, since the program
+  // overwrote what it needs, with the error of a backward that reaches them.
+  std::vector<std::pair<size_t, std::string>> overwritten;
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
   // The same inputs as their gradients are complete, one after the other; without those of zero.
   std::vector<size_t> arrivals;

@@ -7,6 +7,7 @@
 // `create_graph`, as eager does. Tangents belong to the values of the traced program's epilogue
 // (Note [Epilogue]), which the same program has again.
 #include "taeda/autograd/engine.h"
+#include "taeda/autograd/overwritten.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/fx/input_history.h"
 #include "taeda/fx/trace_run.h"
@@ -56,15 +57,16 @@ std::vector<Value> TraceRun::gradients_of(Program program) {
 std::vector<Value> TraceRun::gradients_of(const Epilogue& values, const GradientOrder& order,
                                           size_t first_tangent) {
   std::vector<Tensor> roots, tangents, wanted;
+  for (const size_t i : order.wanted) wanted.push_back(seen_.inputs.at(i).get<Tensor>());
   for (const Epilogue::Given& given : values.values)
-    if (given.root.defined()) roots.push_back(given.root);
+    if (given.root.defined() && !autograd::overwritten_error(given.root, wanted))
+      roots.push_back(given.root);
   TAEDA_CHECK_KIND(ErrorKind::NotImplemented, roots.size() == order.num_tangents,
                    "gradients of the gradients of a compiled program that gives ",
                    order.num_tangents, " values with gradients, and ", roots.size(),
                    " when it runs once more");
   for (size_t i = 0; i < order.num_tangents; ++i)
     tangents.push_back(seen_.inputs.at(first_tangent + i).get<Tensor>());
-  for (const size_t i : order.wanted) wanted.push_back(seen_.inputs.at(i).get<Tensor>());
   const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
   std::vector<Value> found;
   for (Tensor& gradient : autograd::run_backward(roots, tangents, true, true, wanted, true, false))

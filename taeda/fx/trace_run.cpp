@@ -6,6 +6,7 @@
 
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/overwritten.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/run.h"
@@ -366,15 +367,21 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
 
 void TraceRun::differentiate(const std::vector<Tensor>& given) {
   std::vector<Tensor> roots, tangents, wanted, by_input(seen_.inputs.size());
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (!given[i].defined()) continue;
-    made_.tangents.push_back(i);
-    roots.push_back(given[i]);
-    tangents.push_back(tangent_of(given[i]));
-  }
   for (const Source& source : sources_) {
     made_.gradients.insert(made_.gradients.end(), source.inputs.begin(), source.inputs.end());
     wanted.push_back(source.leaf);
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].defined()) continue;
+    const std::optional<Error> error =
+        options_.keeps_aliases ? autograd::overwritten_error(given[i], wanted) : std::nullopt;
+    if (error) {
+      made_.overwritten.emplace_back(i, error->message());
+      continue;
+    }
+    made_.tangents.push_back(i);
+    roots.push_back(given[i]);
+    tangents.push_back(tangent_of(given[i]));
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
   std::vector<uint64_t> writes;

@@ -8,6 +8,7 @@
 
 #include "taeda/base/str.h"
 #include "taeda/fx/bind.h"
+#include "taeda/fx/effects.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/read_state.h"
 #include "taeda/ops/convolution/operators.h"
@@ -73,8 +74,7 @@ class FrozenCutter {
     if (!holds_tensor(node.val()) && !holds_integer(node.val())) return false;
     // The program's results may be written to; what is kept may not.
     if (holds_tensor(node.val()) && given_.count(storage_of(node))) return false;
-    const dispatch::Operator* op = node.target().op();
-    if (op && op->has(dispatch::Tag::NondeterministicSeeded)) return false;
+    if (fx::draws(node)) return false;
     const auto& inputs = node.inputs().list();
     return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](const Node* input) {
       return frozen_.count(input) != 0;

@@ -340,6 +340,11 @@ void GraphLowering::lower_placeholder(const Node& node) {
     program_->inputs.push_back(input);
     return;
   }
+  // None, a flag or a name that the trace went by: part of the program, which reads it no more.
+  if (!is_symbolic_number(val) && node.users().size() == 0) {
+    program_->inputs.push_back(input);
+    return;
+  }
   TAEDA_CHECK_NOT_IMPLEMENTED(is_symbolic_number(val), "input ", node.name(),
                               " is neither a tensor nor a number");
   input.number = integer(val.is<SymInt>() ? val.get<SymInt>() : SymInt(val.to_int()));

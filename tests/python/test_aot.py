@@ -306,6 +306,20 @@ def test_other_constants_and_nestings_are_refused():
         compiled(t.ones(2), k=3)
 
 
+@pytest.mark.parametrize(("was", "now"), [(1, 1.0), (1, True), (0.0, -0.0)])
+def test_equal_constants_of_other_kinds_are_refused(was, now):
+    compiled = aot_function(lambda x, k: x / k, nop)
+    compiled(t.ones(2), was)
+    with pytest.raises(RuntimeError, match=f"compiled for {was} and is given {now}"):
+        compiled(t.ones(2), now)
+
+
+def test_a_constant_that_is_no_number():
+    compiled = aot_function(lambda x, k: x * k, nop)
+    for _ in range(2):
+        assert compiled(t.ones(2), float("nan")).isnan().all()
+
+
 def test_writes_of_the_backward():
     counter = t.zeros(3)
 
@@ -647,3 +661,49 @@ def test_a_result_beside_its_detached_self(f):
     assert result.data_ptr() == detached.data_ptr()
     wanted = t.autograd.grad(f(x).sum(), x)
     assert t.equal(t.autograd.grad(result.sum(), x)[0], wanted[0])
+
+
+class Two(t.Tensor):
+    """Holds two tensors, of which one may be another wrapper."""
+
+    @staticmethod
+    def __new__(cls, a, b):
+        return t.Tensor._make_wrapper_subclass(cls, a.shape, strides=a.stride(), dtype=a.dtype)
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def __tensor_flatten__(self):
+        return ["a", "b"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, context, size, stride):
+        return Two(inner["a"], inner["b"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def each(name):
+            opened = [getattr(v, name) if isinstance(v, Two) else v for v in args]
+            return func(*opened, **(kwargs or {}))
+
+        return Two(each("a"), each("b"))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: Two(x, x * 2),
+        lambda x: (x + 1, Two(x, x * 2) * 3),
+        lambda x: [Two(Two(x, x + 1), x * 2) * 3, x - 1],
+    ],
+)
+def test_wrappers_that_the_program_makes(f):
+    def opened(v):
+        if isinstance(v, (list, tuple)):
+            return [opened(e) for e in v]
+        return (opened(v.a), opened(v.b)) if isinstance(v, Two) else v
+
+    x = t.arange(3.0)
+    compiled = aot_function(f, nop)
+    for given in (x, x + 5):
+        assert equal(opened(compiled(given)), opened(f(given)))

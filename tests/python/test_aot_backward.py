@@ -500,3 +500,44 @@ def draws(run):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):
     check(program, backend)
+
+
+# ---- what a backward needs, overwritten ----
+
+
+def overwritten(x, z):
+    h = x * 1
+    y = h.sin()
+    h.add_(1)
+    return y, z * 2, h
+
+
+def overwritten_input(x, z):
+    y = x.sin()
+    x.add_(1)
+    return y, z * x
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("f", [overwritten, overwritten_input])
+def test_an_overwritten_value_fails_in_the_backward_that_needs_it(f, backend):
+    for g in (f, BACKENDS[backend](f)):
+        leaf, z = t.ones(3, requires_grad=True), t.ones(3, requires_grad=True)
+        y, good, *_ = g(leaf * 1, z)
+        assert y.requires_grad
+        assert t.equal(t.autograd.grad(good.sum(), z, retain_graph=True)[0], good.detach())
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_an_overwritten_value_that_no_loss_needs():
+    def f(x):
+        h = x * 1
+        a, b = h.view(-1), h[:]
+        b.sin()
+        a.add_(1)
+        return b
+
+    x = t.ones(3, requires_grad=True)
+    BACKENDS["nop"](f)(x).sum().backward()
+    assert t.equal(x.grad, t.ones(3))

@@ -292,6 +292,44 @@ def test_masked_fill_of_expanded_tensors(dynamic):
     assert x.tolist() == [5, 1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors")
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda x: x.fill_(2),
+        lambda x: x.zero_(),
+        lambda x: x.tril_(),
+        lambda x: x.triu_(1),
+        lambda x: x.index_fill_(1, t.tensor([0, 2]), 4.0),
+        lambda x: x.index_fill_(0, t.tensor([1]), t.tensor(5.0)),
+        lambda x: x.masked_fill_(t.eye(3, dtype=t.bool), 6),
+    ],
+)
+def test_fills_of_expanded_tensors(fill, dynamic):
+    def f(x):
+        own = (x + 1).unsqueeze(-1)
+        x[:1].fill_(9)
+        return fill(own.expand(3, 3)), own, fill(x.expand(3, 3)), x * 2
+
+    compiled = aot_function(f, lambda gm, _: make_boxed_func(gm.forward), dynamic=dynamic)
+    mine, other = t.arange(3.0), t.arange(3.0)
+    for a, b in zip(compiled(mine), f(other), strict=True):
+        assert t.equal(a, b)
+    assert t.equal(mine, other)
+
+
+def test_a_fill_that_copies_is_refused_for_expanded_tensors():
+    """fill_ with a tensor is a copy, in eager too."""
+
+    def f(x):
+        return (x + 1).expand(3, 3).fill_(t.tensor(2.0))
+
+    for g in (f, aot_function(f, nop)):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            g(t.arange(3.0))
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     "f", [lambda x: x.reshape(-1).add_(1).sum(), lambda x: x.contiguous().add_(1).sum()]

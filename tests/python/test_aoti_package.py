@@ -335,3 +335,40 @@ def test_pytorchs_loader(tmp_path):
     printed = run_program(LOADER, tmp_path, str(path), with_torch_names=True)
     shape, total, constants = printed.rsplit(maxsplit=2)
     assert (shape, constants) == ("[3, 5]", "4") and float(total) == pytest.approx(want, abs=1e-6)
+
+
+class Chosen(nn.Module):
+    def forward(self, x, how):
+        if how is None:
+            return x * 2
+        return x * 3 if how == "three" else x * 4
+
+
+@pytest.mark.parametrize(("how", "factor"), [(None, 2), ("three", 3), (False, 4)])
+def test_arguments_that_a_trace_went_by(tmp_path, how, factor):
+    x = taeda.ones(3)
+    path = aoti_compile_and_package(
+        export(Chosen(), (x, how)), package_path=tmp_path / "chosen.pt2"
+    )
+    model = aoti_load_package(path)
+    assert taeda.equal(model(x, how), x * factor)
+    assert model.interpreted_runs == 0
+    with pytest.raises(AssertionError, match="Guard failed: how"):
+        model(x, "another")
+
+
+def test_lowerings_of_a_program_are_refused(tmp_path):
+    from taeda._inductor.lowering import lowerings, register_lowering
+
+    class Sine(nn.Module):
+        def forward(self, x):
+            return x.sin()
+
+    register_lowering(taeda.ops.aten.sin.default)(lambda x: x * 2)
+    try:
+        with pytest.raises(NotImplementedError, match=r"lowering of aten\.sin\.default"):
+            aoti_compile_and_package(
+                export(Sine(), (taeda.ones(3),)), package_path=tmp_path / "sine.pt2"
+            )
+    finally:
+        del lowerings[taeda.ops.aten.sin.default]

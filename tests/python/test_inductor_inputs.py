@@ -87,6 +87,24 @@ def test_gradients_that_the_trace_does_not_have(make):
         assert t.equal(compiled(x), x.sin())
 
 
+@pytest.mark.parametrize("shift", [1, -1, 4])
+@pytest.mark.parametrize("dims", [(), 0])
+def test_rolls_of_any_size(shift, dims):
+    x = t.randn(6, 3, requires_grad=True)
+    compiled = plan(lambda v: v.roll(shift, dims) * 2, x)
+    for rows in (6, 1, 4, 2):
+        y = t.randn(rows, 3, requires_grad=True)
+        result = compiled(y)
+        assert t.equal(result, y.roll(shift, dims) * 2)
+        assert t.equal(t.autograd.grad(result.sum(), y)[0], t.full((rows, 3), 2.0))
+
+
+def test_a_size_that_the_trace_fixed():
+    compiled = traced(lambda x: x * int(x.shape[0]), t.ones(4, 3))
+    with pytest.raises(RuntimeError, match="was traced for inputs with"):
+        compiled(t.ones(9, 3))
+
+
 PLACES = {
     "views": (lambda x: x.as_strided((3, 4), (2, 1)) + 1, (5, 7), (2, 2)),
     "of what is computed": (lambda x: x.exp().as_strided((5, 5), (5, 1)) * 2, (5, 6), (4, 3)),

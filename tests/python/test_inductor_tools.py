@@ -263,3 +263,38 @@ def test_a_backend_has_graphs_of_both_kinds_compiled():
     assert metrics.generated_kernel_count == 0
     with pytest.raises(AttributeError, match="no attribute 'num_bytes'"):
         metrics.num_bytes  # noqa: B018
+
+
+def test_results_are_plain_containers():
+    x = t.arange(3.0)
+    result = compile(make_fx(lambda v: {"a": [v + 1], "b": (v * 2, None)})(x), [x])(x)
+    assert (type(result), type(result["a"]), type(result["b"])) == (dict, list, tuple)
+    result["c"] = 1
+
+
+class Scaled(t.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = t.nn.Linear(3, 2)
+
+    def forward(self, x, *, by):
+        return {"y": self.linear(x) * by["k"], "rows": [x + 1]}
+
+
+@pytest.mark.parametrize("check_guards", [True, False])
+def test_modules_of_exported_programs(check_guards):
+    batch = t.export.Dim("batch")
+    module, x, by = Scaled(), t.randn(4, 3), {"k": t.randn(4, 2)}
+    shapes = {"x": {0: batch}, "by": {"k": {0: batch}}}
+    program = t.export.export(module, (x,), {"by": by}, dynamic_shapes=shapes)
+    compiled = compile(program.module(check_guards=check_guards), [x, by["k"]])
+    for rows in (4, 7):
+        x, by = t.randn(rows, 3), {"k": t.randn(rows, 2)}
+        result, want = compiled(x, by=by), module(x, by=by)
+        assert t.allclose(result["y"], want["y"])
+        assert t.equal(result["rows"][0], want["rows"][0])
+    with pytest.raises(ValueError, match="keyword mismatch"):
+        compiled(x)
+    if check_guards:
+        with pytest.raises(AssertionError, match="Guard failed"):
+            compiled(x, by={"k": t.randn(6, 2)})

@@ -386,3 +386,13 @@ def test_ties_share_the_gradient_of_an_extreme():
 def test_histc_at_the_ends_of_the_finite_numbers(dtype, end):
     value = getattr(t.finfo(dtype), end)
     assert t.histc(t.full((3,), value, dtype=dtype), 4).sum() == 3
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("n", [2, 7, 64, 1000])
+def test_extremes_are_the_elements_at_their_indices(name, n):
+    x = t.tensor([[-0.0, 0.0], [0.0, -0.0]]).repeat(1, n)
+    for dim in (0, 1):
+        values, indices = getattr(x, name)(dim)
+        same = x.gather(dim, indices.unsqueeze(dim)).squeeze(dim)
+        assert t.equal(t.signbit(values), t.signbit(same))

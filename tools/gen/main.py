@@ -18,6 +18,7 @@ import cpp_autograd
 import cpp_batch
 import cpp_cpu
 import cpp_dense
+import cpp_filling
 import cpp_forms
 import cpp_lowered
 import cpp_lowering
@@ -252,6 +253,12 @@ def generate(records, root):
             + ["taeda/ops/lowering.h"]
         ),
         cpp_lowering.table(records),
+    )
+    filling = [f for f, rows in families.items() if any(map(cpp_filling.inplace_form, rows))]
+    w.cpp(
+        "taeda/ops/filling_table.cpp",
+        ["taeda/ops/filling.h", *[f"taeda/ops/{f}/operators.h" for f in filling]],
+        cpp_filling.table(records),
     )
     w.cpp("taeda/ops/sample_table.cpp", ["taeda/ops/samples.h"], samples.table(records))
     w.cpp(

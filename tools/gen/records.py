@@ -32,8 +32,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   dtype      pointwise result rule: promote, float, compare, bool, real, mask_first, self
   accept     dtype classes a pointwise body takes: b(ool) i(nteger) f(loat) c(omplex); of other
              kinds those in which samples are made
-  fills_repeats   true: in place it may write to an expanded tensor, of which PyTorch warns;
-             "quietly": it may, and PyTorch says nothing
+  fills_repeats   true: in place it may write its argument `value`, or zeros, to an expanded tensor,
+             of which PyTorch warns; "quietly": it may, and PyTorch says nothing
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   copied_before_out   arguments of a structured record that out may overlap: kernels copy them first

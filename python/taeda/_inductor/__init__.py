@@ -59,6 +59,17 @@ def _placeholder_inputs(gm, example_inputs):
     return inputs
 
 
+def _plain(result):
+    """The result of a graph as its function gives it: nodes keep containers that cannot change."""
+    if type(result) is tuple:
+        return tuple(_plain(leaf) for leaf in result)
+    if isinstance(result, list):
+        return [_plain(leaf) for leaf in result]
+    if isinstance(result, dict):
+        return {key: _plain(leaf) for key, leaf in result.items()}
+    return result
+
+
 def _form(result):
     """How the plan hands out results: "one", "tuple", "list"; None where they are nested."""
     if not isinstance(result, (tuple, list, dict)):
@@ -190,7 +201,7 @@ class CompiledModule:
         from taeda.fx.control_flow._regions import with_regions
         from taeda.utils import _pytree as pytree
 
-        result = gm.graph.output_node().args[0]
+        result = _plain(gm.graph.output_node().args[0])
         form = _form(result)
         structure = None
         if form is None:
@@ -272,6 +283,14 @@ class CompiledModule:
         write_page(self, path)
 
 
+def _is_exported(gm):
+    """Whether it is the module of an exported program, which takes arguments by keyword, too."""
+    from taeda.fx._code_gen import _is_args_and_kwargs
+
+    info = getattr(gm.graph._codegen, "pytree_info", None)
+    return info is not None and _is_args_and_kwargs(info.in_spec)
+
+
 def _start(make, gm, example_inputs, native, check):
     native = config.native if native is None else native
     check = config.check if check is None else check
@@ -305,6 +324,12 @@ def compile(gm, example_inputs, *, native=None, check=None):
     "never" compiles none, "only" waits and never interprets; None is what config.native says.
     check: each kernel runs interpreted and native, and differing bits are an error.
     """
+    if _is_exported(gm):
+        from . import _exported as exported
+
+        inputs = exported.leaves_of(gm, example_inputs)
+        inner = compile(exported.leaves_only(gm), inputs, native=native, check=check)
+        return exported.CompiledExport(gm, inner)
     if config.pre_grad_custom_pass is not None:
         import copy
 

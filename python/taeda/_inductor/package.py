@@ -9,6 +9,7 @@ The file and what runs it are C++'s (`taeda/inductor/package.h`).
 
 import io
 import os
+import sys
 import tempfile
 
 from taeda import _C
@@ -60,6 +61,19 @@ def _check_path(path):
         )
 
 
+def _check_lowerings(program):
+    """Refuses calls that a function of Python lowers."""
+    module = sys.modules.get("taeda._inductor.lowering")
+    if module is None:
+        return
+    for node in program.graph.find_nodes(op="call_function"):
+        if node.target in module.lowerings or node.target in module.fallbacks:
+            raise NotImplementedError(
+                f"a package is compiled without Python, so the lowering of {node.target} cannot be "
+                "part of it; call what it calls in the exported program instead"
+            )
+
+
 def _write(program, path):
     for name in PASSES:
         if getattr(config, name) is not None:
@@ -67,6 +81,7 @@ def _write(program, path):
                 f"a package is compiled without Python, so config.{name} cannot be part of it; "
                 "change the exported program instead"
             )
+    _check_lowerings(program)
     metadata = getattr(config, "aot_inductor.metadata")
     examples = ArgumentOrder(program.call_spec.in_spec).leaves(*program.example_inputs)
     parts = (examples, metadata, *archive_parts(program))

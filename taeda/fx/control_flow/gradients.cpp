@@ -3,6 +3,7 @@
 //   cond   backward: the branch's derivative, by a cond of both
 //   map    backward: a map of the derivative
 //   scan   backward: a scan for the carries again, and one from the last step to the first
+//   associative_scan   that of its parts, or, of a length that is a symbol, of a scan
 //   while  forward keeps what each step started from; backward: a loop that counts down
 //
 // Where regions draw random numbers the forward keeps states too: Note [Random regions].
@@ -434,9 +435,60 @@ Values record_while_stacked(Operator&, const Stack& a, Below) {
   return record_loop(a, run_kept(a), true).ends;
 }
 
-// Gradients are those of the parts.
-Values record_associative_scan(Operator&, const Stack& a, Below) {
-  return combine_in_parts(region(a[0]), items(a[1]), items(a[2]));
+namespace {
+
+Tensor behind_first(const Value& v) {
+  const Tensor& t = v.get<Tensor>();
+  return taeda::narrow(t, 0, SymInt(1), t.sym_size(0) - SymInt(1));
+}
+
+// That of the scan from the first slice on which gives the same, step by step.
+Values steps_backward(const RegionValue& combine, const Values& xs, const Values& others,
+                      const Values& gradients) {
+  ScanParts p{slices(xs, 0), {}, others, {}};
+  for (const Value& x : xs) p.xs.emplace_back(behind_first(x));
+  Values of_results, of_rows;
+  for (const Value& g : gradients) {
+    of_rows.push_back(g.is_none() ? Value() : Value(behind_first(g)));
+    of_results.push_back(
+        g.is_none() ? Value() : Value(taeda::zeros_like(g.get<Tensor>().select(0, SymInt(0)))));
+  }
+  const auto step = [&](Values values) {
+    Values results = combine(values);
+    for (size_t i = 0; i < xs.size(); ++i) results.emplace_back(results[i].get<Tensor>().clone());
+    return list(std::move(results));
+  };
+  const Stack like{Value(), list(p.init), list(p.xs), list(p.others)};
+  const Value step_region = traced_region(step, scan_examples(like).at(0));
+  Values found =
+      scan_backward(operator_of(kScan), region(step_region), p, joined(of_results, of_rows));
+  Values out;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    const Value &of_first = found[i], &of_others = found.at(xs.size() + i);
+    if (of_first.is_none()) {
+      out.emplace_back();
+      continue;
+    }
+    Tensor first = of_first.get<Tensor>();
+    if (!gradients[i].is_none()) first = first + gradients[i].get<Tensor>().select(0, SymInt(0));
+    out.emplace_back(taeda::cat({first.unsqueeze(0), of_others.get<Tensor>()}, 0));
+  }
+  return joined(std::move(out), part(found, 2 * xs.size(), others.size()));
+}
+
+}  // namespace
+
+// Gradients are those of the parts. Of a length that is a symbol there is no fixed number of parts.
+Values record_associative_scan(Operator&, const Stack& a, Below below) {
+  const Values xs = items(a[1]), others = items(a[2]);
+  if (!length_of(xs, "associative_scan").is_symbolic())
+    return combine_in_parts(region(a[0]), xs, others);
+  const auto backward = [combine = a[0], count = xs.size()](const Values& operands,
+                                                            const Values& gradients) {
+    return steps_backward(region(combine), part(operands, 0, count),
+                          part(operands, count, operands.size() - count), gradients);
+  };
+  return record_node("AssociativeScanBackward", joined(xs, others), below(), backward);
 }
 
 }  // namespace taeda::fx

@@ -9,7 +9,7 @@
 #include "taeda/core/generator.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/run.h"
-#include "taeda/fx/node.h"
+#include "taeda/fx/effects.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
@@ -90,11 +90,6 @@ bool has_node(const Graph& graph, FunctionRef<bool(const Node&)> is_wanted) {
       if (has_node(arg, is_wanted)) return true;
   }
   return false;
-}
-
-bool draws(const Node& node) {
-  const Operator* op = node.target().op();
-  return op && op->has(dispatch::Tag::NondeterministicSeeded);
 }
 
 // Whether only a trace tells what the node calls.

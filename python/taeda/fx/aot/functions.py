@@ -19,6 +19,7 @@ from taeda.fx.graph_module import GraphModule
 from taeda.fx.interpreter import Interpreter
 from taeda.utils import _pytree as pytree
 from taeda.utils._config_module import functorch_config
+from taeda.utils._wrapper_subclass import is_traceable_wrapper_subclass
 
 __all__ = [
     "AOT_COUNTER",
@@ -225,9 +226,20 @@ class Compiled:
             raise RuntimeError("the program was compiled for tensors at other places")
         others = [leaf for leaf, is_input in zip(leaves, self._is_input) if not is_input]
         for was, now in zip(self._constants, others):
-            if was is not now and was != now:
+            if not _is_same(was, now):
                 raise RuntimeError(f"the program was compiled for {was!r} and is given {now!r}")
         return self.compiled(self._given(leaves))
+
+
+def _is_same(was, now):
+    """Whether a program that was traced with one constant is right for the other."""
+    if was is now:
+        return True
+    if type(was) is not type(now):
+        return False
+    if isinstance(was, (float, complex)):
+        return repr(was) == repr(now)  # 0.0 is not -0.0, and nan is nan
+    return was == now
 
 
 def _fake(leaf, source, mode):
@@ -266,6 +278,37 @@ def trace_options(decompositions=None):
     return {"backward_scope": backward_scope(), "decompositions": decompositions}
 
 
+class _Parts:
+    """A result of the traced program: itself, or the tensors of a wrapper that was made inside.
+
+    The trace does not see such a wrapper made, but what it holds. One that requires gradients has
+    a history of its own and stays whole, as does one of sizes that are symbols.
+    """
+
+    def __init__(self, result, may_open):
+        self.kind = None
+        self.tensors = [result]
+        if not may_open or not is_traceable_wrapper_subclass(result) or result.requires_grad:
+            return
+        numbers = (*result.size(), *result.stride())
+        if any(isinstance(number, taeda.SymInt) for number in numbers):
+            return
+        self.kind, self.size, self.stride = type(result), result.size(), result.stride()
+        self.names, self.context = result.__tensor_flatten__()
+        self.inner = [_Parts(getattr(result, name), True) for name in self.names]
+        self.tensors = [tensor for part in self.inner for tensor in part.tensors]
+        # Lives as long as the compiled function, which the tensors of a trace must not.
+        for part in self.inner:
+            part.tensors = None
+
+    def joined(self, tensors):
+        """The result of a run, of the next of these tensors."""
+        if self.kind is None:
+            return next(tensors)
+        inner = {name: part.joined(tensors) for name, part in zip(self.names, self.inner)}
+        return self.kind.__tensor_unflatten__(inner, self.context, self.size, self.stride)
+
+
 def aot_function(
     fn,
     fw_compiler,
@@ -300,6 +343,7 @@ def aot_function(
     compiled = None
     out_spec = None
     first_spec = None
+    parts = ()
 
     def returned_function(*args, **kwargs):
         nonlocal compiled, out_spec, first_spec
@@ -307,16 +351,22 @@ def aot_function(
         if compiled is None:
 
             def program(values):
-                nonlocal out_spec
+                nonlocal out_spec, parts
                 own_args, own_kwargs = pytree.tree_unflatten(values, in_spec)
                 results, out_spec = pytree.tree_flatten(fn(*own_args, **own_kwargs))
-                return results
+                made_inside = not any(map(is_traceable_wrapper_subclass, values))
+                parts = [_Parts(result, made_inside) for result in results]
+                tensors = [tensor for part in parts for tensor in part.tensors]
+                for part in parts:
+                    part.tensors = None
+                return tensors
 
             compiled = Compiled(program, leaves, compilers, dynamic)
             first_spec = in_spec
         elif in_spec != first_spec:
             raise RuntimeError("the function was compiled for arguments nested in another way")
-        return pytree.tree_unflatten(compiled(leaves), out_spec)
+        tensors = iter(compiled(leaves))
+        return pytree.tree_unflatten([part.joined(tensors) for part in parts], out_spec)
 
     return returned_function
 
