@@ -442,3 +442,45 @@ def test_nodes_know_their_lines_in_long_functions(tmp_path):
     assert len(traces) == count
     for i in (0, 1, count // 2, count - 1):
         assert f'File "{path}", line {2 * i + 2}, in f' in traces[i]
+
+
+def test_filters_of_a_program_are_those_of_its_warnings():
+    def program(x):
+        warnings.warn("told", stacklevel=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("not told", stacklevel=1)
+            x = x + 1
+        warnings.simplefilter("ignore")
+        return x
+
+    compiled = t.compile(program, backend="eager")
+    for function in (program, compiled, compiled):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert t.equal(function(t.ones(2)), t.full((2,), 2.0))
+            assert warnings.filters[0][0] == "ignore"
+        assert [str(one.message) for one in told] == ["told"]
+
+
+def test_filters_without_a_warning_are_no_break():
+    def program(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x + 1
+
+    before = list(warnings.filters)
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert t.equal(compiled(t.ones(2)), t.full((2,), 2.0))
+        assert warnings.filters == before
+
+
+def test_a_tensor_without_memory_that_only_tells_its_device():
+    def program(x):
+        with t.device("meta"):
+            made = t.ones(2)
+        return made.device, x + made.shape[0]
+
+    device, result = t.compile(program, fullgraph=True)(t.ones(3))
+    assert device == t.device("meta") and t.equal(result, t.full((3,), 3.0))

@@ -640,3 +640,22 @@ def test_namespaces():
         lambda: setattr(settings, "inner", types.SimpleNamespace(names=[])),
     )
     check_changes(program, changes, X)
+
+
+def test_getattr_of_a_module_is_watched():
+    module = types.ModuleType("made_up")
+    module.__getattr__ = lambda name: 4.0
+    check_changes(
+        lambda x: x * module.factor,
+        [
+            lambda: setattr(module, "__getattr__", lambda name: 5.0),
+            lambda: setattr(module, "factor", 6.0),
+            lambda: delattr(module, "factor"),
+        ],
+        X,
+    )
+    compiled = t.compile(lambda x: x * module.factor, backend="eager")
+    compiled(X)
+    del module.__getattr__
+    with pytest.raises(AttributeError, match="factor"):
+        compiled(X)

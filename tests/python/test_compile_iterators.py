@@ -225,3 +225,27 @@ def test_an_iterator_of_the_caller_is_where_the_program_left_it():
     assert compiled(X, given).tolist() == [9, 9, 9]
     with pytest.raises(StopIteration):
         compiled(X, given)
+
+
+def grows(named, x):
+    for key in named:
+        if key == "a":
+            named["z"] = x
+    return named
+
+
+def grows_behind_a_break(named, x):
+    for _ in named:
+        named["z"] = x
+        graph_break()
+    return named
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", [grows, grows_behind_a_break])
+def test_a_dict_that_grows_in_its_loop_is_an_error(function, backend):
+    for _ in range(2):
+        named = {"a": 1.0, "b": 2.0}
+        with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
+            taeda.compile(function, backend=backend)(named, X)
+        assert list(named) == ["a", "b", "z"]

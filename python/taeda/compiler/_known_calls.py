@@ -351,6 +351,12 @@ def _methods_and_functions(module):
     yield from _overridable(module)
 
 
+def _warnings(module):
+    yield from _as(WARNS, module.warn)
+    # Behind it warnings are told again, by the filters of then.
+    yield from _as(REORDERED, module._filters_mutated)
+
+
 # What is known of the functions of a module, by its name.
 _TABLES = {
     "_abc": lambda m: _as(PURE, m._abc_instancecheck, m._abc_subclasscheck),
@@ -361,7 +367,7 @@ _TABLES = {
     "_operator": _all_pure,
     "_random": _random,
     "_thread": _locks,
-    "_warnings": lambda m: _as(WARNS, m.warn),
+    "_warnings": _warnings,
     "builtins": lambda m: _builtins(),
     "cmath": _all_pure,
     "collections": _collections,

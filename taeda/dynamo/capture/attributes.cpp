@@ -76,13 +76,13 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     PyObject* real = PyModule_GetDict(object);
     const int is_there = PyDict_Contains(real, name);
     need(is_there);
+    static PyObject* const maker = interned("__getattr__");
     Owned made;
     if (!is_there) {
       const SessionScope natively(nullptr);
       made = Owned(PyObject_GetAttr(object, name));
       if (!made) {
         Owned raised(taeda_take_raised());
-        static PyObject* const maker = interned("__getattr__");
         dict_get(names, name);  // which is guarded
         dict_get(names, maker);
         taeda_set_raised(raised.release());
@@ -90,10 +90,13 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
       }
     }
     if (PyObject* found = dict_get(names, name)) return Py_NewRef(found);
-    // Made anew at every look: functions and classes are taken for the same.
-    if (!made || !(PyCallable_Check(made.get()) || is_immutable(made.get())))
-      throw Break{"an attribute that a module makes up"};
-    if (!is_immutable(made.get())) Py_DECREF(note_outside(made.get(), pin(made.get())));
+    // Made anew at every look: functions and classes are taken for the same, as long as the same
+    // function makes them; what makes a value is captured.
+    PyObject* getter = dict_get(names, maker);
+    if (made && is_immutable(made.get()) && getter != nullptr && PyFunction_Check(getter))
+      return call_nested(getter, {name});
+    if (!made || !PyCallable_Check(made.get())) throw Break{"an attribute that a module makes up"};
+    Py_DECREF(note_outside(made.get(), pin(made.get())));
     return made.release();
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);

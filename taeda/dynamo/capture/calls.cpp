@@ -720,6 +720,7 @@ PyObject* Capture::call(State& state, Call call) {
       return Py_NewRef(Py_None);
     case CallKind::Lock: return call_lock(call);
     case CallKind::Warns: return call_warn(call);
+    case CallKind::Reordered: return add_log(call);
     case CallKind::FunctionMode: return call_function_mode(call);
     case CallKind::Subclass: return call_subclass(call);
     case CallKind::Hook: return call_hook(call);

@@ -224,6 +224,7 @@ class Capture final : public Capturing {
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
   PyObject* call_warn(const Call& call);
+  bool are_filters_changed();
   PyObject* call_named_log(const Call& call);
   PyObject* add_log(const Call& call);
   bool can_tell(PyObject* value);
@@ -340,7 +341,7 @@ class Capture final : public Capturing {
   void check_divisor(PyObject* dividend, PyObject* divisor);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
-  // ---- errors that may name sizes (errors_with_sizes.cpp) ----
+  // ---- errors that may name sizes (raised.cpp) ----
   static constexpr const char* kNamesSizes = "an error whose text may name sizes";
   bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);

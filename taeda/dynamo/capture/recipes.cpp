@@ -30,6 +30,17 @@ class Recipes {
     }
   }
 
+  // Warnings, which the filters of the region's beginning are for.
+  void warnings() {
+    entry_.warns = !capture_.deferred_.empty();
+    for (const Capture::Deferred& told : capture_.deferred_) {
+      Action call{.kind = Action::Kind::Call, .object = told.callable};
+      for (const Owned& part : told.constants)
+        call.parts.push_back(add({.kind = Action::Kind::Constant, .object = part.get()}));
+      add(std::move(call));
+    }
+  }
+
   // Writes to objects of the program, in the order in which they were first looked into; false with
   // an error where there must be none.
   bool writes() {
@@ -75,13 +86,6 @@ class Recipes {
     for (const Draw& draw : entry_.draws)
       for (PyObject* part : {draw.name, draw.args}) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Capture::Effect& effect : capture_.effects_) value(effect.result.get());
-    entry_.warns = !capture_.deferred_.empty();
-    for (const Capture::Deferred& told : capture_.deferred_) {
-      Action call{.kind = Kind::Call, .object = told.callable};
-      for (const Owned& part : told.constants)
-        call.parts.push_back(add({.kind = Kind::Constant, .object = part.get()}));
-      add(std::move(call));
-    }
     for (const auto& [tensor, grad] : capture_.grads_) {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
@@ -399,9 +403,14 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
-  // It sees what is written to the dict later, and refuses one that grew.
+  // It sees what is written to the dict later, and refuses one that grew. A new one would not
+  // refuse what the region itself wrote.
   int dict_iterator(PyObject* object, PyObject* dict) {
     static PyObject* const make = imported("taeda.compiler._capture", "make_dict_iterator");
+    if (Owned rest(PyObject_CallMethod(object, "__reduce__", nullptr)); !rest) {
+      PyErr_Clear();
+      throw Abandoned{"an iterator of a dict whose size changed lives on behind a break"};
+    }
     Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
     const Py_ssize_t num_left = PyLong_AsSsize_t(left.get());
     const char* kind = Py_IS_TYPE(object, &PyDictIterKey_Type)     ? "keys"
@@ -673,6 +682,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
         entry->frames.push_back(std::move(recipe));
       }
     }
+    recipes.warnings();
     if (!recipes.writes()) {
       failure_ = Owned(taeda_take_raised());
       restore();
