@@ -304,7 +304,10 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
   for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;
-  if (is_written) memory.check_after();
+  if (is_written) {
+    memory.check_after();
+    if (autograd::grad_enabled()) note_histories();
+  }
   bool has_tensors = false, has_real = false;
   for_each_tensor(result.get(), [&](PyObject* o) {
     has_tensors = true;
