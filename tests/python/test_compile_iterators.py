@@ -1,5 +1,7 @@
 """Loops with a break in their body: the iterator goes on in the next region."""
 
+import collections
+
 import pytest
 from taeda._dynamo import graph_break
 from taeda._dynamo.utils import counters
@@ -249,3 +251,30 @@ def test_a_dict_that_grows_in_its_loop_is_an_error(function, backend):
         with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
             taeda.compile(function, backend=backend)(named, X)
         assert list(named) == ["a", "b", "z"]
+
+
+def items_of_a_deque(queue, x):
+    for i, value in enumerate(queue):
+        graph_break()
+        if i == 0:
+            queue[1] = 5.0
+        x = x + value
+    return x, list(queue)
+
+
+def backwards_through_a_dict(named, x):
+    for value in reversed(named.values()):
+        graph_break()
+        named["a"] = 7.0
+        x = x + value
+    return x
+
+
+def test_writes_in_a_loop_are_seen_by_its_iterator():
+    for function, make in (
+        (items_of_a_deque, lambda: collections.deque([1.0, 2.0, 3.0])),
+        (backwards_through_a_dict, lambda: {"a": 1.0, "b": 2.0}),
+    ):
+        expected = function(make(), X)
+        for backend in ("eager", "inductor"):
+            assert str(taeda.compile(function, backend=backend)(make(), X)) == str(expected)

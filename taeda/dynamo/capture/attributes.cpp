@@ -49,8 +49,15 @@ PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> argume
   return need(PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr));
 }
 
+// Members of enumerations are constants; what the program gave them as attributes may change.
+void Capture::note_member(PyObject* object) {
+  if (find(object) == nullptr && is_enum_class(Py_TYPE(object)))
+    Py_DECREF(note_outside(object, pin(object)));
+}
+
 // The stand-in of an instance's __dict__; null where it has none. Borrowed.
 PyObject* Capture::attributes_of(PyObject* object) {
+  note_member(object);
   Outside* outside = find(object);
   if (outside == nullptr) {
     Owned dict(PyObject_GenericGetDict(object, nullptr));
@@ -229,8 +236,22 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
     PyObject* names = attributes_of(object);
     if (names != nullptr) return Py_NewRef(names);
   }
+  static PyObject* const fallback = interned("__getattr__");
+  PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback);
+  const auto bind_or_ask = [&](PyObject* descriptor) {
+    try {
+      return bind(descriptor, object, type, name);
+    } catch (const Raised&) {
+      if (getter == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError) || is_broken_) throw;
+      if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
+      PyErr_Clear();
+      return call_nested(getter, {object, name});
+    }
+  };
   bool is_written = false;
   PyObject* found = class_lookup(type, name, is_written);
+  // A class of descriptors says whether they come before the instance's own attributes.
+  if (found != nullptr && !is_written) check_class(Py_TYPE(found));
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
@@ -246,15 +267,14 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
       }
       return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
     }
-    return bind(found, object, type, name);
+    return bind_or_ask(found);
   }
   if (PyObject* names = attributes_of(object)) {
     if (PyObject* own = dict_get(names, name)) return Py_NewRef(own);
   }
   if (is_written) return Py_NewRef(found);
-  if (found != nullptr) return bind(found, object, type, name);
-  static PyObject* const fallback = interned("__getattr__");
-  if (PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback)) {
+  if (found != nullptr) return bind_or_ask(found);
+  if (getter != nullptr) {
     if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
     return call_nested(getter, {object, name});
   }
@@ -408,6 +428,10 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (!recorder_.requires_grad(object) && is_named(name, "grad_fn")) return Py_NewRef(Py_None);
     return need(PyObject_GetAttr(object, name));
   }
+  if (real != nullptr && is_named(name, "retains_grad")) {
+    Owned now(need(PyObject_GetAttr(real, name)));
+    return import(now.get(), sources_.of(Step::Member, source, 0, name));
+  }
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
@@ -543,6 +567,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if ((is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
       (is_function && _PyType_Lookup(&PyFunction_Type, name) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
+  note_member(object);
   if (find(object) == nullptr) {
     need(is_plain ? PyObject_GenericSetAttr(object, name, value)
                   : PyObject_SetAttr(object, name, value));
@@ -564,12 +589,15 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                      ? PyObject_GetAttrString(found, value == nullptr ? "fdel" : "fset")
                      : nullptr);
     static PyObject* const set_name = interned("__set__");
-    PyObject* set = value == nullptr ? nullptr : _PyType_Lookup(Py_TYPE(found), set_name);
+    static PyObject* const delete_name = interned("__delete__");
+    PyObject* set = _PyType_Lookup(Py_TYPE(found), value == nullptr ? delete_name : set_name);
     if (!method && set != nullptr && PyFunction_Check(set)) {
       PyErr_Clear();
       Owned descriptor(import(
           found, sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name)));
-      Owned done(call_nested(set, {descriptor.get(), object, value}));
+      check_class(Py_TYPE(found));
+      Owned done(value == nullptr ? call_nested(set, {descriptor.get(), object})
+                                  : call_nested(set, {descriptor.get(), object, value}));
       return;
     }
     if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&

@@ -223,6 +223,7 @@ class Capture final : public Capturing {
   Owned bound_object(PyObject* value);
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
+  void note_member(PyObject* object);
   PyObject* call_warn(const Call& call);
   bool are_filters_changed();
   PyObject* call_named_log(const Call& call);

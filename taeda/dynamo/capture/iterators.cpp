@@ -79,9 +79,14 @@ bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
 
 }  // namespace
 
+bool goes_backwards(PyTypeObject* type) {
+  return type == &PyDictRevIterKey_Type || type == &PyDictRevIterValue_Type ||
+         type == &PyDictRevIterItem_Type;
+}
+
 PyObject* iterated_dict(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
-  if (!goes_through_dict(type)) return nullptr;
+  if (!goes_through_dict(type) && !goes_backwards(type)) return nullptr;
   PyObject* dict = nullptr;
   const auto visit = [](PyObject* held, void* found) {
     if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;

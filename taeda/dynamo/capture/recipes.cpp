@@ -413,15 +413,20 @@ class Recipes {
     }
     Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
     const Py_ssize_t num_left = PyLong_AsSsize_t(left.get());
-    const char* kind = Py_IS_TYPE(object, &PyDictIterKey_Type)     ? "keys"
-                       : Py_IS_TYPE(object, &PyDictIterValue_Type) ? "values"
-                                                                   : "items";
+    PyTypeObject* type = Py_TYPE(object);
+    const char* kind = type == &PyDictIterKey_Type || type == &PyDictRevIterKey_Type ? "keys"
+                       : type == &PyDictIterValue_Type || type == &PyDictRevIterValue_Type
+                           ? "values"
+                           : "items";
+    PyObject* is_reversed = goes_backwards(type) ? Py_True : Py_False;
     Owned name(need(PyUnicode_InternFromString(kind)));
     Owned taken(need(PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - num_left)));
     const int of = value(dict);
     const int named = constant(name.get()), count = constant(taken.get());
-    return note(object,
-                add({.kind = Action::Kind::Call, .parts = {of, named, count}, .object = make}));
+    const int backwards = constant(is_reversed);
+    return note(
+        object,
+        add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
@@ -529,6 +534,8 @@ class Recipes {
       Owned items(need(PySequence_List(own)));
       if (!twin.is_open || has_items(items.get(), twin.snapshot)) return;
       capture_.keep(items.get());
+      if (!PyList_Check(own) && twin.snapshot.size() == size_t(PyList_GET_SIZE(items.get())))
+        return write_deque(twin, items.get());
       Action write{.kind = Kind::WriteList, .target = path(twin.source)};
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
         write.parts.push_back(value(PyList_GET_ITEM(items.get(), i)));
@@ -550,6 +557,19 @@ class Recipes {
       return;
     }
     write_dict(twin, own);
+  }
+
+  // Item by item: a loop over the deque goes on, as behind writes to its items.
+  void write_deque(const Capture::Twin& twin, PyObject* items) {
+    static PyObject* const set = imported("operator", "setitem");
+    const int target = path(twin.source);
+    for (size_t i = 0; i < twin.snapshot.size(); ++i) {
+      PyObject* item = PyList_GET_ITEM(items, i);
+      if (item == twin.snapshot[i]) continue;
+      Owned place(need(PyLong_FromSize_t(i)));
+      const int at = constant(place.get()), part = value(item);
+      add({.kind = Action::Kind::Call, .parts = {target, at, part}, .object = set});
+    }
   }
 
   static bool has_items(PyObject* list, const std::vector<PyObject*>& items) {
