@@ -760,3 +760,28 @@ def test_getattr_answers_for_a_property_without_an_answer():
     holder = Holder()
     compiled = t.compile(lambda x: x * holder.factor, backend="eager", fullgraph=True)
     assert t.equal(compiled(t.ones(2)), t.full((2,), 4.0))
+
+
+def test_objects_as_texts():
+    class Shown:
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return f"Shown({self.name})"
+
+    class Formatted(Shown):
+        def __str__(self):
+            return f"<{self.name}>"
+
+        def __format__(self, spec):
+            return f"{self.name}:{spec}"
+
+    def program(x, shown, formatted):
+        return x + 1, f"{shown} {shown!r} {formatted} {formatted!s} {formatted!r} {formatted:5}"
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for name in ("a", "a", "b"):
+        shown, formatted = Shown(name), Formatted(name)
+        _, text = compiled(t.ones(2), shown, formatted)
+        assert text == program(t.ones(2), shown, formatted)[1]

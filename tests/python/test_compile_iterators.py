@@ -1,6 +1,7 @@
 """Loops with a break in their body: the iterator goes on in the next region."""
 
 import collections
+import itertools
 
 import pytest
 from taeda._dynamo import graph_break
@@ -278,3 +279,17 @@ def test_writes_in_a_loop_are_seen_by_its_iterator():
         expected = function(make(), X)
         for backend in ("eager", "inductor"):
             assert str(taeda.compile(function, backend=backend)(make(), X)) == str(expected)
+
+
+def test_numbers_of_a_counter_of_the_program():
+    numbers = itertools.count(3, 2)
+
+    def program(x):
+        return x + next(numbers) + next(numbers)
+
+    counters.clear()
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    for first in (3, 7, 11, 15):
+        assert taeda.equal(compiled(X), X + first + first + 2)
+    assert next(numbers) == 19
+    assert counters["stats"]["unique_graphs"] == 2

@@ -318,8 +318,8 @@ def _all_operators(module):
 
 
 def _extension_of_captures(module):
-    asked = (module.is_capturing, module.is_in_region, module.is_unbacked, module.holds_tensor)
-    yield from _as(PURE, *asked)
+    yield from _as(PURE, module.is_capturing, module.is_in_region, module.holds_tensor)
+    yield from _as(PURE, module.is_unbacked, module.is_symbol)
     yield module.capture_body, BODY
     yield module.as_operator, AS_OPERATOR
     yield module.bound_to, BOUND_TO
