@@ -281,10 +281,11 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
   if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
     throw Break{"a tensor that is made with requires_grad=True"};
-  // What such a function states about numbers must not make a constant of its condition.
+  // What a call states about numbers must not make a constant of its condition, nor replace numbers
+  // that only data tells: they are arguments as they are, so that the run checks them.
   const bool has_effects = may_have_effects(function);
   std::optional<std::vector<fx::Arg>> stated;
-  if (has_effects && !rehearsal_) {
+  if ((has_effects || is_unbacked(args)) && !rehearsal_) {
     const Natively natively(*this);
     stated = args_of(args);
   }

@@ -57,7 +57,6 @@ void Capture::note_member(PyObject* object) {
 
 // The stand-in of an instance's __dict__; null where it has none. Borrowed.
 PyObject* Capture::attributes_of(PyObject* object) {
-  note_member(object);
   Outside* outside = find(object);
   if (outside == nullptr) {
     Owned dict(PyObject_GenericGetDict(object, nullptr));
@@ -210,6 +209,15 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   return found != nullptr ? Py_NewRef(found) : need(PyObject_GetAttr(object, name));
 }
 
+// An attribute of a member of an enumeration that its class gave it; null for others. Borrowed.
+static PyObject* own_of_member(PyObject* member, PyObject* name) {
+  if (PyUnicode_GET_LENGTH(name) == 0 || PyUnicode_READ_CHAR(name, 0) != '_') return nullptr;
+  Owned names(PyObject_GenericGetDict(member, nullptr));
+  PyObject* own = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
+  if (own == nullptr) PyErr_Clear();
+  return own != nullptr && is_immutable(own) ? own : nullptr;
+}
+
 // `is_plain`: as object.__getattribute__ does.
 PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_plain) {
   PyTypeObject* type = Py_TYPE(object);
@@ -231,6 +239,11 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
     }
   }
   if (is_named(name, "__class__")) return Py_NewRef(type);
+  if (is_enum_class(type)) {
+    // _value_, _name_ and others of the enumeration's own stay.
+    if (PyObject* own = own_of_member(object, name)) return Py_NewRef(own);
+    note_member(object);
+  }
   Outside* outside = find(object);
   if (is_named(name, "__dict__")) {
     PyObject* names = attributes_of(object);

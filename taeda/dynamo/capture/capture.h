@@ -159,8 +159,18 @@ class Capture final : public Capturing {
   // Fills a twin. Others are left alone.
   void open(PyObject* object);
   void open_dict(Twin& twin, PyObject* object);
-  void open_deep(PyObject* object, int depth = 0);
-  bool holds_namespace(PyObject* object, int depth = 0);
+  // Containers may hold themselves: each is looked into once.
+  using Seen = std::unordered_set<PyObject*>;
+  void open_deep(PyObject* object, int depth, Seen& seen);
+  void open_deep(PyObject* object) {
+    Seen seen;
+    open_deep(object, 0, seen);
+  }
+  bool holds_namespace(PyObject* object, int depth, Seen& seen);
+  bool holds_namespace(PyObject* object) {
+    Seen seen;
+    return holds_namespace(object, 0, seen);
+  }
   PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);

@@ -21,13 +21,20 @@ namespace taeda::dynamo {
 
 namespace {
 
-// A symbolic number, or a list or tuple with one.
+// A symbolic number, or a list or tuple with one somewhere inside; lists may hold themselves.
 bool has_symbols(PyObject* object) {
-  if (object == nullptr) return false;
-  if (python::is_symbolic(object)) return true;
-  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-    if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
+  std::vector<PyObject*> open{object};
+  std::unordered_set<PyObject*> seen;
+  while (!open.empty()) {
+    PyObject* one = open.back();
+    open.pop_back();
+    if (one == nullptr) continue;
+    if (python::is_symbolic(one)) return true;
+    const bool is_container = PyTuple_CheckExact(one) || PyList_CheckExact(one);
+    if (!is_container || !seen.insert(one).second) continue;
+    PyObject** items = PySequence_Fast_ITEMS(one);
+    open.insert(open.end(), items, items + PySequence_Fast_GET_SIZE(one));
+  }
   return false;
 }
 
