@@ -123,16 +123,11 @@ namespace {
 
 // A vector with the memory of the last call's. Calls inside of a call have one of their own.
 struct SpareValues {
-  SpareValues() : values(std::move(last())) {}
-  ~SpareValues() { last() = std::move(values); }
+  explicit SpareValues(std::vector<PyObject*>& last) : values(std::move(last)), last(last) {}
+  ~SpareValues() { last = std::move(values); }
   SpareValues(const SpareValues&) = delete;
-  mutable std::vector<PyObject*> values;
-
- private:
-  static std::vector<PyObject*>& last() {
-    thread_local std::vector<PyObject*> kept;
-    return kept;
-  }
+  std::vector<PyObject*> values;
+  std::vector<PyObject*>& last;
 };
 
 // The random numbers of a region that is not done after all.
@@ -598,7 +593,7 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   }
   Region& region = *whole_.second;
   if (region.is_provisional) return nullptr;
-  const SpareValues spare;
+  SpareValues spare(spare_);
   std::vector<PyObject*>& values = spare.values;
   std::vector<dynamo::Owned> held;
   if (const auto entry = region.find(&slots, values, held)) {

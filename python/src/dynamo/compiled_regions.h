@@ -139,6 +139,7 @@ class CompiledRegions final : public dynamo::Regions {
   std::map<Place, Region> regions_;
   // The region that begins with a call of this code, once one was asked for.
   std::pair<PyCodeObject*, Region*> whole_{};
+  std::vector<PyObject*> spare_;  // memory for the values of a call
   std::vector<Ref> codes_;
   std::map<unsigned long, dynamo::EarlyCalls> early_calls_;  // by thread
   // For the callers, at the next boundary, by thread: threads compile one function at once.
