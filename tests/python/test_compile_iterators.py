@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import sys
 
 import pytest
 from taeda._dynamo import graph_break
@@ -281,6 +282,7 @@ def test_writes_in_a_loop_are_seen_by_its_iterator():
             assert str(taeda.compile(function, backend=backend)(make(), X)) == str(expected)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="iterators of itertools do not tell")
 def test_numbers_of_a_counter_of_the_program():
     numbers = itertools.count(3, 2)
 

@@ -14,8 +14,9 @@ bool goes_through_items(PyTypeObject* type) {
   return type == &PyListIter_Type || type == &PyTupleIter_Type || type == &PyRangeIter_Type;
 }
 
-// itertools.count
+// itertools.count. Since Python 3.12 asking one how far it is warns the program.
 bool counts(PyTypeObject* type) {
+  if (PY_VERSION_HEX >= 0x030C0000) return false;
   static Loaded count("itertools", "count");
   return count.get() != nullptr && type == count.type();
 }
