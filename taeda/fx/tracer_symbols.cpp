@@ -161,11 +161,15 @@ Arg Tracer::folded_arg(const Expr* e, ShapeEnv& env) {
   const bool is_negated = e->op == ExprOp::Mul && parts.size() == 2 && parts[1]->is_constant() &&
                           parts[1]->kind == SymKind::Int && parts[1]->value.integer == -1;
   if (is_negated) return Arg(graph_->call(get_builtin("neg"), {result}));
+  const Expr* so_far = parts[0];
   for (size_t i = 1; i < parts.size(); ++i) {
     const bool subtracts = e->op == ExprOp::Add && is_negative(parts[i]);
     const Expr* part = subtracts ? env.pool().negate(parts[i]) : parts[i];
     const Builtin& function = get_builtin(subtracts ? "sub" : builtin_name(e->op));
     result = Arg(graph_->call(function, {result, expression_arg(part, env)}));
+    so_far = env.pool().make(e->op, so_far, parts[i]);
+    // Every call has its value: a graph may be cut between any two.
+    note_value(result, so_far, env);
   }
   return result;
 }
@@ -184,8 +188,10 @@ const Expr* Tracer::multiple_of(const Expr* symbol, ShapeEnv& env) const {
 Arg Tracer::divided_arg(const Expr* symbol, const Expr* multiple, ShapeEnv& env) {
   const Affine affine = affine_of(env.pool(), multiple);
   Arg result = expression_arg(multiple, env);
-  if (affine.offset != 0)
+  if (affine.offset != 0) {
     result = Arg(graph_->call(get_builtin("sub"), {result, Arg(Value(affine.offset))}));
+    note_value(result, env.pool().subtract(multiple, env.pool().integer(affine.offset)), env);
+  }
   if (affine.scale != 1)
     result = Arg(graph_->call(get_builtin("floordiv"), {result, Arg(Value(affine.scale))}));
   note_value(result, symbol, env);

@@ -14,9 +14,11 @@ namespace taeda::inductor {
 
 namespace {
 
-// Memory of plans is the CPU's.
+// Memory of plans is the CPU's. What nobody needs has none.
 void check_device(const fx::Graph& graph) {
+  const std::unordered_set<const fx::Node*> needed = needed_nodes(graph);
   for (const fx::Node& node : graph) {
+    if (!needed.contains(&node)) continue;
     const Value val = node.val();
     if (!val.is<Tensor>() || !val.get<Tensor>().defined()) continue;
     const Device device = val.get<Tensor>().device();

@@ -71,21 +71,6 @@ const SymNode* float_of(const Value& v) {
   return number && number->expr()->kind == SymKind::Float ? node : nullptr;
 }
 
-// Nodes that results and effects depend on, and inputs.
-std::unordered_set<const Node*> needed_nodes(const fx::Graph& graph) {
-  std::unordered_set<const Node*> needed;
-  std::vector<const Node*> open;
-  for (const Node& node : graph)
-    if (node.is_impure() && needed.insert(&node).second) open.push_back(&node);
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    for (const Node* input : node->inputs().list())
-      if (needed.insert(input).second) open.push_back(input);
-  }
-  return needed;
-}
-
 class GraphLowering final : public Lowering {
  public:
   GraphLowering(const fx::Graph& graph, fx::AttributeReader attributes)
@@ -641,6 +626,20 @@ void GraphLowering::lower_output(const Node& node) {
 }
 
 }  // namespace
+
+std::unordered_set<const Node*> needed_nodes(const fx::Graph& graph) {
+  std::unordered_set<const Node*> needed;
+  std::vector<const Node*> open;
+  for (const Node& node : graph)
+    if (node.is_impure() && needed.insert(&node).second) open.push_back(&node);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Node* input : node->inputs().list())
+      if (needed.insert(input).second) open.push_back(input);
+  }
+  return needed;
+}
 
 std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes) {
   return GraphLowering(graph, attributes).run();

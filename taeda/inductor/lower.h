@@ -1,6 +1,8 @@
 // Lowering: a closed graph as a program of definitions, reductions and calls.
 #pragma once
 
+#include <unordered_set>
+
 #include "taeda/fx/interpreter.h"
 #include "taeda/inductor/program.h"
 
@@ -9,6 +11,9 @@ namespace taeda::inductor {
 // Nodes of the graph have fake tensors and symbolic numbers as their values (retrace leaves them
 // so). Operators without a lowering become calls.
 TAEDA_API std::unique_ptr<Program> lower(const fx::Graph& graph, fx::AttributeReader attributes);
+
+// Nodes that results and effects depend on, and inputs: the others are not lowered.
+std::unordered_set<const fx::Node*> needed_nodes(const fx::Graph& graph);
 
 // The key of the metadata of nodes whose operator is called, whatever the compiler knows of it.
 constexpr const char* kFallbackKey = "is_fallback";

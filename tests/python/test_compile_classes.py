@@ -720,3 +720,68 @@ def test_values_that_are_asked_of_a_tensor_run_as_they_are(compiled):
     whole = compiled(function)
     for _ in range(2):
         assert shown(whole(X)) == shown(function(X))
+
+
+def test_deletes_through_a_descriptor():
+    class Descriptor:
+        def __set__(self, instance, value):
+            instance.log.append(("set", value))
+
+        def __delete__(self, instance):
+            instance.log.append("deleted")
+
+    class Holder:
+        item = Descriptor()
+
+        def __init__(self):
+            self.log = []
+
+    def program(holder, x):
+        holder.item = 3
+        del holder.item
+        return x + len(holder.log)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        holder = Holder()
+        assert t.equal(compiled(holder, t.ones(2)), t.full((2,), 3.0))
+        assert holder.log == [("set", 3), "deleted"]
+
+
+def test_getattr_answers_for_a_property_without_an_answer():
+    class Holder:
+        @property
+        def factor(self):
+            raise AttributeError("no factor")
+
+        def __getattr__(self, name):
+            return 4.0 if name == "factor" else 5.0
+
+    holder = Holder()
+    compiled = t.compile(lambda x: x * holder.factor, backend="eager", fullgraph=True)
+    assert t.equal(compiled(t.ones(2)), t.full((2,), 4.0))
+
+
+def test_objects_as_texts():
+    class Shown:
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return f"Shown({self.name})"
+
+    class Formatted(Shown):
+        def __str__(self):
+            return f"<{self.name}>"
+
+        def __format__(self, spec):
+            return f"{self.name}:{spec}"
+
+    def program(x, shown, formatted):
+        return x + 1, f"{shown} {shown!r} {formatted} {formatted!s} {formatted!r} {formatted:5}"
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for name in ("a", "a", "b"):
+        shown, formatted = Shown(name), Formatted(name)
+        _, text = compiled(t.ones(2), shown, formatted)
+        assert text == program(t.ones(2), shown, formatted)[1]

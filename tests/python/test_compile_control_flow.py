@@ -100,3 +100,49 @@ def test_errors_are_the_programs_own():
     for function in (program, t.compile(program, backend="eager", fullgraph=True)):
         with pytest.raises(AssertionError, match="same number of elements as carried_inputs"):
             function(t.ones(2, 3))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_cond_on_a_size_is_one_graph_for_both_outcomes(backend):
+    def program(x):
+        return t.cond(x.shape[0] > 4, lambda x: x + 1, lambda x: x - 1, (x,))
+
+    counters.clear()
+    compiled = t.compile(program, backend=backend, dynamic=True, fullgraph=True)
+    for size in (3, 4, 5, 7, 2):
+        assert t.equal(compiled(t.ones(size)), program(t.ones(size)))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("limit", [3, 0])
+def test_integers_that_a_loop_carries(limit, backend):
+    def program(x, n):
+        count, x = while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2), (0, x))
+        return count, x
+
+    for is_whole in (True, False):
+        compiled = t.compile(program, backend=backend, fullgraph=is_whole)
+        for n in (limit, limit + 1, limit + 2):
+            count, x = compiled(t.ones(2), n)
+            assert count == n and type(count) is int
+            assert t.equal(x, t.full((2,), 2.0**n))
+
+
+def test_a_loop_of_an_integer_alone():
+    def program(x):
+        (count,) = while_loop(lambda i: i < 5, lambda i: (i + 2,), (0,))
+        return x + count
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert t.equal(compiled(t.ones(2)), t.full((2,), 7.0))
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_cond_on_a_size_with_results_of_two_shapes(backend):
+    def program(x):
+        return t.cond(x.shape[0] > 4, lambda x: x.sum(), lambda x: x - 1, (x,)) * 2
+
+    compiled = t.compile(program, backend=backend, dynamic=True)
+    for size in (3, 5, 7, 2):
+        assert t.equal(compiled(t.ones(size)), program(t.ones(size)))

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import inspect
+import re
 import subprocess
 import sys
 import types
@@ -442,3 +443,92 @@ def test_nodes_know_their_lines_in_long_functions(tmp_path):
     assert len(traces) == count
     for i in (0, 1, count // 2, count - 1):
         assert f'File "{path}", line {2 * i + 2}, in f' in traces[i]
+
+
+def test_filters_of_a_program_are_those_of_its_warnings():
+    def program(x):
+        warnings.warn("told", stacklevel=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("not told", stacklevel=1)
+            x = x + 1
+        warnings.simplefilter("ignore")
+        return x
+
+    compiled = t.compile(program, backend="eager")
+    for function in (program, compiled, compiled):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            assert t.equal(function(t.ones(2)), t.full((2,), 2.0))
+            assert warnings.filters[0][0] == "ignore"
+        assert [str(one.message) for one in told] == ["told"]
+
+
+def test_filters_without_a_warning_are_no_break():
+    def program(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return x + 1
+
+    before = list(warnings.filters)
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert t.equal(compiled(t.ones(2)), t.full((2,), 2.0))
+        assert warnings.filters == before
+
+
+def test_a_tensor_without_memory_that_only_tells_its_device():
+    def program(x):
+        with t.device("meta"):
+            made = t.ones(2)
+        return made.device, x + made.shape[0]
+
+    device, result = t.compile(program, fullgraph=True)(t.ones(3))
+    assert device == t.device("meta") and t.equal(result, t.full((3,), 3.0))
+
+
+def index_of_itself(items, x):
+    items.append(items)
+    return items[100], x
+
+
+def comparison_with_itself(items, x):
+    items.append([items, (items,)])
+    return items + 3, x
+
+
+@pytest.mark.parametrize("function", [index_of_itself, comparison_with_itself])
+def test_errors_of_lists_that_hold_themselves(function):
+    for _ in range(2):
+        with pytest.raises((IndexError, TypeError)) as expected:
+            function([1], X)
+        with pytest.raises(expected.type, match=re.escape(str(expected.value))):
+            t.compile(function, backend="eager")([1], X)
+
+
+def test_lists_that_hold_themselves_several_times():
+    def program(items, x):
+        items.append(items)
+        items.append(items)
+        items.append(items)
+        items.append(items)
+        if items:
+            items.clear()
+        items.append(x)
+        return x + 1
+
+    items = []
+    assert t.equal(t.compile(program, backend="eager")(items, X), X + 1)
+    assert len(items) == 1 and items[0] is X
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_sizes_that_only_data_tells_have_the_right_sum(backend):
+    def program(x, sizes):
+        return x.split(sizes.tolist())
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    assert [p.tolist() for p in compiled(t.arange(3.0), t.tensor([1, 2]))] == [[0.0], [1.0, 2.0]]
+    for sizes in ([1, 1], [2, 2]):
+        with pytest.raises(RuntimeError):
+            compiled(t.arange(3.0), t.tensor(sizes))

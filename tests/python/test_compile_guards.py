@@ -1,5 +1,6 @@
 """Every change of what a compiled program read is noticed, and nothing is kept alive by guards."""
 
+import enum
 import gc
 import importlib
 import math
@@ -640,3 +641,93 @@ def test_namespaces():
         lambda: setattr(settings, "inner", types.SimpleNamespace(names=[])),
     )
     check_changes(program, changes, X)
+
+
+def test_getattr_of_a_module_is_watched():
+    module = types.ModuleType("made_up")
+    module.__getattr__ = lambda name: 4.0
+    check_changes(
+        lambda x: x * module.factor,
+        [
+            lambda: setattr(module, "__getattr__", lambda name: 5.0),
+            lambda: setattr(module, "factor", 6.0),
+            lambda: delattr(module, "factor"),
+        ],
+        X,
+    )
+    compiled = t.compile(lambda x: x * module.factor, backend="eager")
+    compiled(X)
+    del module.__getattr__
+    with pytest.raises(AttributeError, match="factor"):
+        compiled(X)
+
+
+def test_attributes_of_enum_members_are_watched():
+    class Kind(enum.Enum):
+        A = 1
+        B = 2
+
+    Kind.A.factor, Kind.B.factor = 3.0, 4.0
+    kind = [Kind.A]
+    check_changes(
+        lambda x: x * kind[0].factor,
+        [
+            lambda: setattr(Kind.A, "factor", 5.0),
+            lambda: kind.__setitem__(0, Kind.B),
+            lambda: setattr(Kind.B, "factor", 6.0),
+        ],
+        X,
+    )
+
+
+def test_writes_to_enum_members_are_done_by_each_call():
+    class Kind(enum.Enum):
+        A = 1
+
+    Kind.A.count = 0
+
+    def program(x):
+        Kind.A.count += 1
+        return x + 1
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for expected in (1, 2, 3):
+        compiled(X)
+        assert Kind.A.count == expected
+
+
+def test_a_class_of_descriptors_that_gets_a_setter_is_noticed():
+    class Descriptor:
+        def __get__(self, instance, owner):
+            return 2.0
+
+    class Holder:
+        factor = Descriptor()
+
+    holder = Holder()
+    check_changes(
+        lambda x: x * holder.factor,
+        [
+            lambda: holder.__dict__.update(factor=7.0),
+            lambda: setattr(Descriptor, "__set__", lambda self, instance, value: None),
+            lambda: setattr(Descriptor, "__get__", lambda self, instance, owner: 11.0),
+        ],
+        X,
+    )
+
+
+def test_gradients_that_are_retained_are_watched():
+    leaf = X.clone().requires_grad_()
+    held = leaf * 1
+    check_changes(lambda x: x * (2 if x.retains_grad else 3), [held.retain_grad], held)
+
+
+def test_sizes_outside_of_marked_limits_are_compiled_for_themselves():
+    marked = t.ones(5, 3)
+    t._dynamo.mark_dynamic(marked, 0, min=2, max=10)
+    compiled = t.compile(lambda x: x * x.shape[0], backend="eager")
+    counters.clear()
+    for size, graphs in ((5, 1), (9, 1), (12, 2)):
+        x = marked if size == 5 else t.ones(size, 3)
+        assert is_same(compiled(x), x * size)
+        assert counters["stats"]["unique_graphs"] == graphs

@@ -1,5 +1,9 @@
 """Loops with a break in their body: the iterator goes on in the next region."""
 
+import collections
+import itertools
+import sys
+
 import pytest
 from taeda._dynamo import graph_break
 from taeda._dynamo.utils import counters
@@ -225,3 +229,69 @@ def test_an_iterator_of_the_caller_is_where_the_program_left_it():
     assert compiled(X, given).tolist() == [9, 9, 9]
     with pytest.raises(StopIteration):
         compiled(X, given)
+
+
+def grows(named, x):
+    for key in named:
+        if key == "a":
+            named["z"] = x
+    return named
+
+
+def grows_behind_a_break(named, x):
+    for _ in named:
+        named["z"] = x
+        graph_break()
+    return named
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", [grows, grows_behind_a_break])
+def test_a_dict_that_grows_in_its_loop_is_an_error(function, backend):
+    for _ in range(2):
+        named = {"a": 1.0, "b": 2.0}
+        with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
+            taeda.compile(function, backend=backend)(named, X)
+        assert list(named) == ["a", "b", "z"]
+
+
+def items_of_a_deque(queue, x):
+    for i, value in enumerate(queue):
+        graph_break()
+        if i == 0:
+            queue[1] = 5.0
+        x = x + value
+    return x, list(queue)
+
+
+def backwards_through_a_dict(named, x):
+    for value in reversed(named.values()):
+        graph_break()
+        named["a"] = 7.0
+        x = x + value
+    return x
+
+
+def test_writes_in_a_loop_are_seen_by_its_iterator():
+    for function, make in (
+        (items_of_a_deque, lambda: collections.deque([1.0, 2.0, 3.0])),
+        (backwards_through_a_dict, lambda: {"a": 1.0, "b": 2.0}),
+    ):
+        expected = function(make(), X)
+        for backend in ("eager", "inductor"):
+            assert str(taeda.compile(function, backend=backend)(make(), X)) == str(expected)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="iterators of itertools do not tell")
+def test_numbers_of_a_counter_of_the_program():
+    numbers = itertools.count(3, 2)
+
+    def program(x):
+        return x + next(numbers) + next(numbers)
+
+    counters.clear()
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    for first in (3, 7, 11, 15):
+        assert taeda.equal(compiled(X), X + first + first + 2)
+    assert next(numbers) == 19
+    assert counters["stats"]["unique_graphs"] == 2

@@ -1,6 +1,7 @@
 """Numbers that change between calls, in factories, fills and arguments: one graph, on all backends."""
 
 import importlib
+import math
 import operator
 
 import pytest
@@ -16,6 +17,9 @@ PROGRAMS = {
     "full": lambda x, n, f: t.full((n, 1), n / 10) + x,
     "full_of_float": lambda x, n, f: t.full((n, 1), f) * x,
     "full_of_expression": lambda x, n, f: t.full((2,), f * 2 + n / 3 - 1),
+    "full_of_root": lambda x, n, f: t.full(
+        (abs(n + 5 - round(f)) % 5 + 1,), math.sqrt(abs(float(n)))
+    ),
     "full_of_integers": lambda x, n, f: t.full((2, n), n * 3),
     "full_cut_to_integers": lambda x, n, f: t.full((2,), f, dtype=t.int64),
     "full_of_truth": lambda x, n, f: t.full((2,), f, dtype=t.bool),

@@ -110,3 +110,21 @@ def test_views_get_the_history_of_later_writes(program, backend):
         return [g.requires_grad for g in given], [g.tolist() for g in given], w.grad.tolist()
 
     assert run(t.compile(program, backend=backend)) == run(program)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("places", [(2, 4), (0, 4), (0, 0)])
+def test_a_write_with_gradients_reaches_all_views(places, backend):
+    def program(a, b, x):
+        a.mul_(x)
+        return b * 2 if b.requires_grad else b * 3
+
+    def run(function):
+        base = t.arange(12.0)
+        first, second = places
+        x = t.full((4,), 2.0, requires_grad=True)
+        result = function(base[first : first + 4], base[second : second + 4], x)
+        result.sum().backward()
+        return result.tolist(), x.grad.tolist(), base.tolist()
+
+    assert run(t.compile(program, backend=backend)) == run(program)

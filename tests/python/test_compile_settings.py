@@ -218,3 +218,24 @@ def test_a_function_that_is_left_alone_may_set_a_stance():
             return x * 2
 
     assert t.equal(t.compile(lambda x: alone(x) + 1, backend="eager")(t.ones(2)), t.full((2,), 3.0))
+
+
+def test_settings_are_saved_and_loaded():
+    config = t._dynamo.config
+    saved, before = config.save_config(), config.recompile_limit
+    assert isinstance(saved, bytes)
+    try:
+        config.recompile_limit = before + 3
+        assert config.cache_size_limit == before + 3
+    finally:
+        config.load_config(saved)
+    assert config.recompile_limit == before and config.to_dict() == config.get_config_copy()
+
+
+def test_the_reason_of_a_disabled_function_is_told():
+    @t.compiler.disable(reason="it talks to a server")
+    def ask(x):
+        return x
+
+    with pytest.raises(t._dynamo.exc.Unsupported, match=r"\(reason: it talks to a server\)"):
+        t.compile(lambda x: ask(x) + 1, fullgraph=True)(t.ones(2))

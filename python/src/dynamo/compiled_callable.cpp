@@ -265,6 +265,8 @@ PyObject* is_unbacked(PyObject*, PyObject* number) {
   return wrap(node && !node->raw_expr()->has_hint);
 }
 
+PyObject* is_symbol(PyObject*, PyObject* number) { return wrap(is_symbolic(number)); }
+
 // set_stance(number): the former one
 PyObject* set_stance(PyObject*, PyObject* number) {
   return guarded([&] {
@@ -328,6 +330,7 @@ PyMethodDef functions[] = {
     {"is_capturing", is_capturing, METH_NOARGS, "Whether the caller is being captured."},
     {"holds_tensor", holds_tensor, METH_O, "Whether it is, or nested lists have, a tensor."},
     {"is_unbacked", is_unbacked, METH_O, "Whether it is a number that only data tells."},
+    {"is_symbol", is_symbol, METH_O, "Whether it is a number that changes from call to call."},
     {"substitute", substitute, METH_VARARGS,
      "substitute(function, with): captures enter another function, or one that the module of this "
      "name has, in place of one."},

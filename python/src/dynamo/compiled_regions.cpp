@@ -121,6 +121,15 @@ std::string text_of(PyObject* o) {
 
 namespace {
 
+// A vector with the memory of the last call's. Calls inside of a call have one of their own.
+struct SpareValues {
+  explicit SpareValues(std::vector<PyObject*>& last) : values(std::move(last)), last(last) {}
+  ~SpareValues() { last = std::move(values); }
+  SpareValues(const SpareValues&) = delete;
+  std::vector<PyObject*> values;
+  std::vector<PyObject*>& last;
+};
+
 // The random numbers of a region that is not done after all.
 class RandomStream {
  public:
@@ -577,11 +586,17 @@ bool CompiledRegions::Region::take_skip() {
 PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,
                                      bool& is_native) {
   is_failed = is_native = false;
-  const auto found = regions_.find({{code, 0}});
-  if (found == regions_.end() || found->second.is_provisional) return nullptr;
-  std::vector<PyObject*> values;
+  if (whole_.first != code) {
+    const auto found = regions_.find({{code, 0}});
+    if (found == regions_.end()) return nullptr;
+    whole_ = {code, &found->second};
+  }
+  Region& region = *whole_.second;
+  if (region.is_provisional) return nullptr;
+  SpareValues spare(spare_);
+  std::vector<PyObject*>& values = spare.values;
   std::vector<dynamo::Owned> held;
-  if (const auto entry = found->second.find(&slots, values, held)) {
+  if (const auto entry = region.find(&slots, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
     const RandomStream stream(*entry, values);

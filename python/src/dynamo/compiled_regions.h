@@ -80,7 +80,10 @@ class CompiledRegions final : public dynamo::Regions {
   // A call that needs no frame: the arguments as the function's frame would hold them. Null
   // without an error where none fits, or where CPython is to run the call.
   PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed, bool& is_native);
-  void clear() { regions_.clear(); }
+  void clear() {
+    whole_ = {};
+    regions_.clear();
+  }
   // Entries so far.
   size_t num_entries() const;
   // By version: (file, line, guards).
@@ -134,6 +137,9 @@ class CompiledRegions final : public dynamo::Regions {
   friend class ActiveCapture;
   CompileOptions options_;
   std::map<Place, Region> regions_;
+  // The region that begins with a call of this code, once one was asked for.
+  std::pair<PyCodeObject*, Region*> whole_{};
+  std::vector<PyObject*> spare_;  // memory for the values of a call
   std::vector<Ref> codes_;
   std::map<unsigned long, dynamo::EarlyCalls> early_calls_;  // by thread
   // For the callers, at the next boundary, by thread: threads compile one function at once.

@@ -114,9 +114,12 @@ class GraphRecorder final : public dynamo::Recorder {
   // What of an input's geometry is a symbol.
   struct Changes {
     std::vector<fx::DimDynamic> dims;
-    std::vector<bool> is_marked;  // by the program: must not become a constant
-    bool strides = false;         // those that follow from no sizes
+    std::vector<fx::DimConstraint> constraints;  // what the program said of them
+    bool strides = false;                        // those that follow from no sizes
   };
+  // Whether inputs got a history by writes of the program; throw Break where others share it.
+  void note_histories();
+  void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
   PyObject* import_float(PyObject* real, int source, const std::string& name);
   PyObject* add_number(PyObject* real, int source, const std::string& name, dispatch::Value value,
@@ -169,6 +172,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyCodeObject* first_code_ = nullptr;
   PyFrameObject* outermost_ = nullptr;                // of that code; alive as long as its frame
   bool is_aside_ = false;                             // the mode, while it answers
+  bool has_new_histories_ = false;                    // inputs got one by writes
   bool has_subclasses_ = false;                       // among the inputs
   std::unordered_set<const TensorImpl*> made_plain_;  // of objects of other classes
   class ModeInPlace;

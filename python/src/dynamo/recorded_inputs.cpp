@@ -51,6 +51,24 @@ static const std::vector<int64_t>& compare(std::vector<int64_t>& seen, IntList n
   return seen;
 }
 
+// mark_dynamic(tensor, dim, min=, max=): the region is for sizes in between.
+static void read_limits(PyObject* tensor, std::vector<fx::DimConstraint>& constraints) {
+  const Ref ranges(PyObject_GetAttrString(tensor, "_dynamo_dynamic_range"));
+  if (!ranges) return PyErr_Clear();
+  const Ref all(checked(PySequence_Tuple(ranges.get())));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
+    const auto number = [&](const char* name, int64_t otherwise) {
+      const Ref value(checked(PyObject_GetAttrString(PyTuple_GET_ITEM(all.get(), i), name)));
+      return value.get() == Py_None ? otherwise : PyLong_AsLongLong(value.get());
+    };
+    const auto d = static_cast<size_t>(number("dim", 0));
+    if (d >= constraints.size()) continue;
+    constraints[d].kind = fx::DimConstraint::Kind::Strict;
+    constraints[d].range = {number("min", 0), number("max", symbolic::IntRange::kMax)};
+  }
+  if (PyErr_Occurred()) throw_python_error();
+}
+
 GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* object,
                                                  const std::string& name) {
   using fx::DimDynamic;
@@ -58,7 +76,7 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   // Sizes that are equal by chance stay apart, except where all sizes are symbols from the start.
   Changes changes{std::vector<DimDynamic>(
                       rank, dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static),
-                  std::vector<bool>(rank, false)};
+                  std::vector<fx::DimConstraint>(rank)};
   std::vector<DimDynamic>& dims = changes.dims;
   if (is_told_to_change(name)) {
     dims.assign(rank, DimDynamic::Dynamic);
@@ -95,8 +113,9 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
     marked("_dynamo_weak_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
     marked("_dynamo_dynamic_indices", [&](size_t d) {
       dims[d] = DimDynamic::Dynamic;
-      changes.is_marked[d] = true;
+      changes.constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
     });
+    read_limits(object, changes.constraints);
   }
   return changes;
 }
@@ -108,6 +127,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     throw Break{"a fake tensor of the program"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
+  if (has_new_histories_) check_histories(t);
   const Changes changes = changes_of(t, real, name);
   const std::vector<fx::DimDynamic>& dims = changes.dims;
   const bool is_static = !changes.strides && std::all_of(dims.begin(), dims.end(), [](auto d) {
@@ -117,11 +137,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (is_static) {
     fake = mode_->from_tensor(t);
   } else {
-    std::vector<fx::DimConstraint> constraints(dims.size());
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (changes.is_marked[d]) constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
     const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims,
-                                         constraints, changes.strides);
+                                         changes.constraints, changes.strides);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }
@@ -154,6 +171,29 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
   return object.release();
+}
+
+// Tensors of the program with common memory are apart in the graph. One of them that gets a history
+// by a write gives it to the others, where they are views of one tensor.
+void GraphRecorder::check_histories(const Tensor& given) const {
+  for (const Input& input : inputs_) {
+    if (!input.fake.defined() || !autograd::requires_grad(input.fake)) continue;
+    const Tensor& real = tensor_of(input.real.get());
+    if (!autograd::requires_grad(real) && real.impl() != given.impl() &&
+        real.storage() == given.storage())
+      throw Break{"a write with gradients to memory that inputs share"};
+  }
+}
+
+void GraphRecorder::note_histories() {
+  for (const Input& input : inputs_) {
+    if (!input.fake.defined() || !autograd::requires_grad(input.fake)) continue;
+    if (autograd::requires_grad(tensor_of(input.real.get()))) continue;
+    has_new_histories_ = true;
+    for (const Input& other : inputs_)
+      if (other.fake.defined()) check_histories(tensor_of(other.real.get()));
+    return;
+  }
 }
 
 PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::string& name) {

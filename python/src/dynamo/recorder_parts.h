@@ -27,6 +27,13 @@ inline PyObject* parameter_class() {
   return parameter.get();
 }
 
+// Without an error for what is no text.
+inline const char* text_or_empty(PyObject* o) {
+  const char* text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+  if (!text) PyErr_Clear();
+  return text ? text : "";
+}
+
 // The folder of the package, with a slash behind it.
 const std::string& package_folder();
 

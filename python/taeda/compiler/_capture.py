@@ -235,9 +235,10 @@ def make_partial(function, args, keywords):
     return functools.partial(function, *args, **keywords)
 
 
-def make_dict_iterator(of, name, count):
+def make_dict_iterator(of, name, count, is_reversed):
     """An iterator of a dict that gave so many of its items already."""
-    made = iter(getattr(of, name)())
+    view = getattr(of, name)()
+    made = reversed(view) if is_reversed else iter(view)
     for _ in range(count):
         next(made, None)
     return made

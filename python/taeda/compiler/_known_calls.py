@@ -318,8 +318,8 @@ def _all_operators(module):
 
 
 def _extension_of_captures(module):
-    asked = (module.is_capturing, module.is_in_region, module.is_unbacked, module.holds_tensor)
-    yield from _as(PURE, *asked)
+    yield from _as(PURE, module.is_capturing, module.is_in_region, module.holds_tensor)
+    yield from _as(PURE, module.is_unbacked, module.is_symbol)
     yield module.capture_body, BODY
     yield module.as_operator, AS_OPERATOR
     yield module.bound_to, BOUND_TO
@@ -351,6 +351,12 @@ def _methods_and_functions(module):
     yield from _overridable(module)
 
 
+def _warnings(module):
+    yield from _as(WARNS, module.warn)
+    # Behind it warnings are told again, by the filters of then.
+    yield from _as(REORDERED, module._filters_mutated)
+
+
 # What is known of the functions of a module, by its name.
 _TABLES = {
     "_abc": lambda m: _as(PURE, m._abc_instancecheck, m._abc_subclasscheck),
@@ -361,7 +367,7 @@ _TABLES = {
     "_operator": _all_pure,
     "_random": _random,
     "_thread": _locks,
-    "_warnings": lambda m: _as(WARNS, m.warn),
+    "_warnings": _warnings,
     "builtins": lambda m: _builtins(),
     "cmath": _all_pure,
     "collections": _collections,

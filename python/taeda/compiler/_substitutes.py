@@ -6,12 +6,13 @@ the call; `as_operator(function, args, kwargs)` makes a call one node of the gra
 """
 
 import taeda
-from taeda._C._dynamo import as_operator, capture_body
+from taeda._C._dynamo import as_operator, capture_body, is_symbol
+from taeda.fx.control_flow.branch import cond_op
 from taeda.fx.control_flow.streamed_attention import streamed_attention
 from taeda.nn.attention import flex_attention as flex
 from taeda.nn.attention._streamed import Blocks
 from taeda.utils import checkpoint as checkpoints
-from taeda.utils._pytree import tree_map
+from taeda.utils._pytree import tree_leaves, tree_map
 
 __all__ = ["SUBSTITUTES", "with_tensors"]
 
@@ -85,7 +86,7 @@ def _call_writing_checkpoint(body, written, *taken, **settings):
 
 @_substitute(taeda.cond)
 def _cond(pred, true_fn, false_fn, operands=()):
-    if not isinstance(pred, _Tensor):
+    if not isinstance(pred, _Tensor) and not is_symbol(pred):
         return true_fn(*operands) if pred else false_fn(*operands)
 
     def both(*operands):
@@ -95,15 +96,27 @@ def _cond(pred, true_fn, false_fn, operands=()):
         return false_fn(*operands)
 
     first, first_taken, result, _ = capture_body(both, tuple(operands), {})
-    second, second_taken, _, _ = capture_body(other, tuple(operands), {})
+    second, second_taken, other_result, _ = capture_body(other, tuple(operands), {})
+    if is_symbol(pred) and _looks(result) != _looks(other_result):
+        return true_fn(*operands) if pred else false_fn(*operands)
     tensors = as_operator(
         _call_cond, (pred, first, second, tuple(first_taken), tuple(second_taken)), {}
     )
     return with_tensors(result, tensors)
 
 
+def _looks(results):
+    return [
+        (tuple(x.shape), x.dtype) if isinstance(x, _Tensor) else x for x in tree_leaves(results)
+    ]
+
+
 def _call_cond(pred, first, second, first_taken, second_taken):
     """cond of two bodies that take different tensors."""
+    if isinstance(pred, bool):  # a comparison of sizes
+        return first(*first_taken) if pred else second(*second_taken)
+    if is_symbol(pred) and not cond_op.is_captured():
+        return first(*first_taken)  # of stand-ins: whichever it is, results look the same
     count = len(first_taken)
     return taeda.cond(
         pred,

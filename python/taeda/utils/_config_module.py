@@ -6,6 +6,7 @@ with taeda._functorch.config.patch(fake_tensor_propagate_real_tensors=True):
 """
 
 import contextlib
+import pickle
 import sys
 import types
 import warnings
@@ -60,8 +61,17 @@ class ConfigModule(types.ModuleType):
 
     shallow_copy_dict = get_config_copy
 
-    def load_config(self, settings):
-        """Sets what a dict of settings says."""
+    to_dict = get_config_copy
+
+    def save_config(self):
+        """The settings as bytes, for load_config(); aliases are another module's."""
+        return pickle.dumps({name: getattr(self, name) for name in self._defaults}, protocol=2)
+
+    def load_config(self, maybe_pickled_config):
+        """Sets what a dict of settings says, or what save_config() gave."""
+        settings = maybe_pickled_config
+        if not isinstance(settings, dict):
+            settings = pickle.loads(settings)
         for name, value in settings.items():
             setattr(self, name, value)
 

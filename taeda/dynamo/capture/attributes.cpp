@@ -49,6 +49,12 @@ PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> argume
   return need(PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr));
 }
 
+// Members of enumerations are constants; what the program gave them as attributes may change.
+void Capture::note_member(PyObject* object) {
+  if (find(object) == nullptr && is_enum_class(Py_TYPE(object)))
+    Py_DECREF(note_outside(object, pin(object)));
+}
+
 // The stand-in of an instance's __dict__; null where it has none. Borrowed.
 PyObject* Capture::attributes_of(PyObject* object) {
   Outside* outside = find(object);
@@ -76,13 +82,13 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     PyObject* real = PyModule_GetDict(object);
     const int is_there = PyDict_Contains(real, name);
     need(is_there);
+    static PyObject* const maker = interned("__getattr__");
     Owned made;
     if (!is_there) {
       const SessionScope natively(nullptr);
       made = Owned(PyObject_GetAttr(object, name));
       if (!made) {
         Owned raised(taeda_take_raised());
-        static PyObject* const maker = interned("__getattr__");
         dict_get(names, name);  // which is guarded
         dict_get(names, maker);
         taeda_set_raised(raised.release());
@@ -90,10 +96,13 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
       }
     }
     if (PyObject* found = dict_get(names, name)) return Py_NewRef(found);
-    // Made anew at every look: functions and classes are taken for the same.
-    if (!made || !(PyCallable_Check(made.get()) || is_immutable(made.get())))
-      throw Break{"an attribute that a module makes up"};
-    if (!is_immutable(made.get())) Py_DECREF(note_outside(made.get(), pin(made.get())));
+    // Made anew at every look: functions and classes are taken for the same, as long as the same
+    // function makes them; what makes a value is captured.
+    PyObject* getter = dict_get(names, maker);
+    if (made && is_immutable(made.get()) && getter != nullptr && PyFunction_Check(getter))
+      return call_nested(getter, {name});
+    if (!made || !PyCallable_Check(made.get())) throw Break{"an attribute that a module makes up"};
+    Py_DECREF(note_outside(made.get(), pin(made.get())));
     return made.release();
   }
   if (PyType_Check(object)) return class_attribute(reinterpret_cast<PyTypeObject*>(object), name);
@@ -200,6 +209,15 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
   return found != nullptr ? Py_NewRef(found) : need(PyObject_GetAttr(object, name));
 }
 
+// An attribute of a member of an enumeration that its class gave it; null for others. Borrowed.
+static PyObject* own_of_member(PyObject* member, PyObject* name) {
+  if (PyUnicode_GET_LENGTH(name) == 0 || PyUnicode_READ_CHAR(name, 0) != '_') return nullptr;
+  Owned names(PyObject_GenericGetDict(member, nullptr));
+  PyObject* own = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
+  if (own == nullptr) PyErr_Clear();
+  return own != nullptr && is_immutable(own) ? own : nullptr;
+}
+
 // `is_plain`: as object.__getattribute__ does.
 PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_plain) {
   PyTypeObject* type = Py_TYPE(object);
@@ -221,13 +239,32 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
     }
   }
   if (is_named(name, "__class__")) return Py_NewRef(type);
+  if (is_enum_class(type)) {
+    // _value_, _name_ and others of the enumeration's own stay.
+    if (PyObject* own = own_of_member(object, name)) return Py_NewRef(own);
+    note_member(object);
+  }
   Outside* outside = find(object);
   if (is_named(name, "__dict__")) {
     PyObject* names = attributes_of(object);
     if (names != nullptr) return Py_NewRef(names);
   }
+  static PyObject* const fallback = interned("__getattr__");
+  PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback);
+  const auto bind_or_ask = [&](PyObject* descriptor) {
+    try {
+      return bind(descriptor, object, type, name);
+    } catch (const Raised&) {
+      if (getter == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError) || is_broken_) throw;
+      if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
+      PyErr_Clear();
+      return call_nested(getter, {object, name});
+    }
+  };
   bool is_written = false;
   PyObject* found = class_lookup(type, name, is_written);
+  // A class of descriptors says whether they come before the instance's own attributes.
+  if (found != nullptr && !is_written) check_class(Py_TYPE(found));
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
@@ -243,15 +280,14 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
       }
       return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
     }
-    return bind(found, object, type, name);
+    return bind_or_ask(found);
   }
   if (PyObject* names = attributes_of(object)) {
     if (PyObject* own = dict_get(names, name)) return Py_NewRef(own);
   }
   if (is_written) return Py_NewRef(found);
-  if (found != nullptr) return bind(found, object, type, name);
-  static PyObject* const fallback = interned("__getattr__");
-  if (PyObject* getter = is_plain ? nullptr : _PyType_Lookup(type, fallback)) {
+  if (found != nullptr) return bind_or_ask(found);
+  if (getter != nullptr) {
     if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
     return call_nested(getter, {object, name});
   }
@@ -405,6 +441,10 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (!recorder_.requires_grad(object) && is_named(name, "grad_fn")) return Py_NewRef(Py_None);
     return need(PyObject_GetAttr(object, name));
   }
+  if (real != nullptr && is_named(name, "retains_grad")) {
+    Owned now(need(PyObject_GetAttr(real, name)));
+    return import(now.get(), sources_.of(Step::Member, source, 0, name));
+  }
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
@@ -540,6 +580,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if ((is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
       (is_function && _PyType_Lookup(&PyFunction_Type, name) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
+  note_member(object);
   if (find(object) == nullptr) {
     need(is_plain ? PyObject_GenericSetAttr(object, name, value)
                   : PyObject_SetAttr(object, name, value));
@@ -561,12 +602,15 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                      ? PyObject_GetAttrString(found, value == nullptr ? "fdel" : "fset")
                      : nullptr);
     static PyObject* const set_name = interned("__set__");
-    PyObject* set = value == nullptr ? nullptr : _PyType_Lookup(Py_TYPE(found), set_name);
+    static PyObject* const delete_name = interned("__delete__");
+    PyObject* set = _PyType_Lookup(Py_TYPE(found), value == nullptr ? delete_name : set_name);
     if (!method && set != nullptr && PyFunction_Check(set)) {
       PyErr_Clear();
       Owned descriptor(import(
           found, sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name)));
-      Owned done(call_nested(set, {descriptor.get(), object, value}));
+      check_class(Py_TYPE(found));
+      Owned done(value == nullptr ? call_nested(set, {descriptor.get(), object})
+                                  : call_nested(set, {descriptor.get(), object, value}));
       return;
     }
     if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&

@@ -119,6 +119,17 @@ std::string name_of(PyObject* callable) {
   return bytes == nullptr ? Py_TYPE(callable)->tp_name : bytes;
 }
 
+// Why a program marked a function with taeda.compiler.disable; empty where it does not say.
+static std::string reason_of(PyObject* function) {
+  PyObject* names = fields_of(function)->func_dict;
+  PyObject* reason =
+      names == nullptr ? nullptr : PyDict_GetItemString(names, "_torchdynamo_disable_msg");
+  const char* text =
+      reason != nullptr && PyUnicode_Check(reason) ? PyUnicode_AsUTF8(reason) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  return text == nullptr ? "" : std::string(" (reason: ") + text + ")";
+}
+
 // Gives a call of a Python function its frame. Defaults that were filled in are the program's.
 bool Capture::enter(State& state, const Call& call) {
   auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
@@ -687,7 +698,8 @@ PyObject* Capture::call(State& state, Call call) {
       }
       default: break;
     }
-    throw Break{"call of " + name_of(call.callable) + ", which is left alone"};
+    throw Break{"call of " + name_of(call.callable) + ", which is left alone" +
+                reason_of(call.callable)};
   }
   if (PyType_Check(call.callable)) return call_class(call);
   if (is_partial(call.callable)) return call_partial(state, call);
@@ -720,6 +732,7 @@ PyObject* Capture::call(State& state, Call call) {
       return Py_NewRef(Py_None);
     case CallKind::Lock: return call_lock(call);
     case CallKind::Warns: return call_warn(call);
+    case CallKind::Reordered: return add_log(call);
     case CallKind::FunctionMode: return call_function_mode(call);
     case CallKind::Subclass: return call_subclass(call);
     case CallKind::Hook: return call_hook(call);

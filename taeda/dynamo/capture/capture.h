@@ -159,8 +159,18 @@ class Capture final : public Capturing {
   // Fills a twin. Others are left alone.
   void open(PyObject* object);
   void open_dict(Twin& twin, PyObject* object);
-  void open_deep(PyObject* object, int depth = 0);
-  bool holds_namespace(PyObject* object, int depth = 0);
+  // Containers may hold themselves: each is looked into once.
+  using Seen = std::unordered_set<PyObject*>;
+  void open_deep(PyObject* object, int depth, Seen& seen);
+  void open_deep(PyObject* object) {
+    Seen seen;
+    open_deep(object, 0, seen);
+  }
+  bool holds_namespace(PyObject* object, int depth, Seen& seen);
+  bool holds_namespace(PyObject* object) {
+    Seen seen;
+    return holds_namespace(object, 0, seen);
+  }
   PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);
@@ -223,7 +233,9 @@ class Capture final : public Capturing {
   Owned bound_object(PyObject* value);
   PyObject* call_lock(const Call& call);
   PyObject* method_substitute_of(const Call& call);
+  void note_member(PyObject* object);
   PyObject* call_warn(const Call& call);
+  bool are_filters_changed();
   PyObject* call_named_log(const Call& call);
   PyObject* add_log(const Call& call);
   bool can_tell(PyObject* value);
@@ -340,7 +352,7 @@ class Capture final : public Capturing {
   void check_divisor(PyObject* dividend, PyObject* divisor);
   Flow before_with(State& state, int argument);
   Flow with_except_start(State& state, int argument);
-  // ---- errors that may name sizes (errors_with_sizes.cpp) ----
+  // ---- errors that may name sizes (raised.cpp) ----
   static constexpr const char* kNamesSizes = "an error whose text may name sizes";
   bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);

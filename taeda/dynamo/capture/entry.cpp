@@ -11,6 +11,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/base/small_vector.h"
 #include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
@@ -141,32 +142,51 @@ bool Entry::has_needed(const std::vector<PyObject*>& values) const {
 
 namespace {
 
+// Most regions have few inputs and steps.
+using FewObjects = SmallVector<PyObject*, 8>;
+
+// References to many values at once.
+class HeldMany {
+ public:
+  HeldMany() = default;
+  ~HeldMany() {
+    if (is_finalizing()) return;
+    for (PyObject* object : held) Py_XDECREF(object);
+  }
+  HeldMany(const HeldMany&) = delete;
+
+  FewObjects held;
+};
+
 // Runs the steps in order.
 class Steps {
  public:
   Steps(const Entry& entry, const std::vector<PyObject*>& sources, PyObject* outputs)
       : entry_(entry), sources_(sources), outputs_(outputs) {
-    values_.resize(entry.actions.size());
+    values_.held.resize(entry.actions.size(), nullptr);
   }
 
   bool run() {
     for (size_t i = 0; i < entry_.actions.size(); ++i)
-      if (!perform(entry_.actions[i], values_[i])) return false;
+      if (!perform(entry_.actions[i], values_.held[i])) return false;
     return true;
   }
-  PyObject* value(int step) const { return values_[step].get(); }
+  PyObject* value(int step) const { return values_.held[step]; }
 
  private:
   PyObject* part(const Action& action, size_t i) const { return value(action.parts[i]); }
 
-  bool perform(const Action& action, Owned& made) {
+  bool perform(const Action& action, PyObject*& made) {
     using Kind = Action::Kind;
     const size_t count = action.parts.size();
     PyObject* target = action.target < 0 ? nullptr : value(action.target);
     switch (action.kind) {
       case Kind::Constant: return take(made, Py_NewRef(action.object));
       case Kind::Path: return take(made, Py_XNewRef(sources_[action.number]));
-      case Kind::Output: return take(made, PySequence_GetItem(outputs_, action.number));
+      case Kind::Output:
+        return take(made, PyTuple_CheckExact(outputs_)
+                              ? Py_NewRef(PyTuple_GET_ITEM(outputs_, action.number))
+                              : PySequence_GetItem(outputs_, action.number));
       case Kind::Tuple: return take(made, tuple(action));
       case Kind::List: return take(made, PyList_New(0));
       case Kind::FillList:
@@ -238,8 +258,8 @@ class Steps {
     return false;
   }
 
-  static bool take(Owned& made, PyObject* value) {
-    made = Owned(value);
+  static bool take(PyObject*& made, PyObject* value) {
+    made = value;
     return value != nullptr;
   }
 
@@ -280,28 +300,7 @@ class Steps {
   const Entry& entry_;
   const std::vector<PyObject*>& sources_;
   PyObject* outputs_;
-  std::vector<Owned> values_;
-};
-
-}  // namespace
-
-namespace {
-
-// References to many values at once.
-class HeldMany {
- public:
-  HeldMany(const std::vector<int>& which, const std::vector<PyObject*>& values) {
-    held_.reserve(which.size());
-    for (const int i : which) held_.push_back(Py_XNewRef(values[i]));
-  }
-  ~HeldMany() {
-    if (is_finalizing()) return;
-    for (PyObject* object : held_) Py_XDECREF(object);
-  }
-  HeldMany(const HeldMany&) = delete;
-
- private:
-  std::vector<PyObject*> held_;
+  HeldMany values_;
 };
 
 }  // namespace
@@ -335,7 +334,9 @@ bool Entry::has_outputs(PyObject* given) const {
 
 bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
-  const HeldMany held(needed, found);
+  HeldMany held;
+  held.held.reserve(needed.size());
+  for (const int i : needed) held.held.push_back(Py_XNewRef(found[i]));
   std::vector<PyObject*> with_draws;
   std::vector<Owned> drawn;
   if (!draws.empty()) with_draws = found;
@@ -349,7 +350,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   const std::vector<PyObject*>& borrowed = draws.empty() ? found : with_draws;
   Owned outputs;
   if (compiled) {
-    std::vector<PyObject*> arguments;
+    FewObjects arguments;
     arguments.reserve(inputs.size());
     for (const int source : inputs) arguments.push_back(borrowed[source]);
     std::optional<autograd::GradMode> with_grad;

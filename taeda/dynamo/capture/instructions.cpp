@@ -716,17 +716,39 @@ void Capture::import_defaults(TaedaFrame* frame) {
   }
 }
 
+// Whether functions of Python alone say what an instance is as a text: their frames come back
+// through the hook. Conversions as in FORMAT_VALUE: none, str, repr, ascii.
+static bool shows_itself(PyTypeObject* type, int conversion) {
+  static const char* const names[] = {"__format__", "__str__", "__repr__"};
+  if (!is_plain_instance(type)) return false;
+  for (int i = std::min(conversion, 2); i < 3; ++i) {
+    Owned name(need(PyUnicode_InternFromString(names[i])));
+    PyObject* found = _PyType_Lookup(type, name.get());
+    if (found != nullptr && PyFunction_Check(found)) return true;
+    if (found != _PyType_Lookup(&PyBaseObject_Type, name.get())) return false;
+  }
+  return false;
+}
+
 Flow Capture::format_value(State& state, int argument) {
-  for (int i = 1; i <= 2 && state.top - i >= state.stack_base(); ++i) {
+  static const int with_flags = opcode_number("FORMAT_VALUE");
+  static const int with_spec = opcode_number("FORMAT_WITH_SPEC");
+  static const int converts = opcode_number("CONVERT_VALUE");
+  const int opcode = state.now->opcode;
+  const int count = opcode == with_spec || (opcode == with_flags && (argument & 4)) ? 2 : 1;
+  for (int i = 1; i <= count; ++i) {
     PyObject*& part = state.peek(i);
     if (part != nullptr && python::is_symint(part)) Py_SETREF(part, need(PyNumber_Index(part)));
     if (part != nullptr && python::is_symfloat(part)) Py_SETREF(part, need(PyNumber_Float(part)));
     if (part != nullptr && recorder_.is_tensor_value(part)) throw Break{"a tensor as a text"};
   }
-  PyObject* value = state.peek(1);
+  PyObject* value = state.peek(count);
   if (find(value) != nullptr && twin_of(value) == nullptr && !PyUnicode_Check(value) &&
-      !PyTuple_Check(value) && !recorder_.is_value(value))
-    throw Break{"an object as a text"};
+      !PyTuple_Check(value) && !recorder_.is_value(value)) {
+    const int conversion = opcode == with_flags || opcode == converts ? argument & 3 : 0;
+    if (!shows_itself(Py_TYPE(value), conversion)) throw Break{"an object as a text"};
+    check_class(Py_TYPE(value));
+  }
   open_deep(value);
   return state.now->handler(state, argument);
 }

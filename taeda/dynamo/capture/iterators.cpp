@@ -14,6 +14,13 @@ bool goes_through_items(PyTypeObject* type) {
   return type == &PyListIter_Type || type == &PyTupleIter_Type || type == &PyRangeIter_Type;
 }
 
+// itertools.count. Since Python 3.12 asking one how far it is warns the program.
+bool counts(PyTypeObject* type) {
+  if (PY_VERSION_HEX >= 0x030C0000) return false;
+  static Loaded count("itertools", "count");
+  return count.get() != nullptr && type == count.type();
+}
+
 bool goes_through_dict(PyTypeObject* type) {
   return type == &PyDictIterKey_Type || type == &PyDictIterValue_Type ||
          type == &PyDictIterItem_Type;
@@ -59,6 +66,11 @@ bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
   if (std::find(parts.begin(), parts.end(), iterator) != parts.end()) return false;
   parts.push_back(iterator);
   const bool is_of_others = type == &PyEnum_Type || type == &PyZip_Type;
+  if (counts(type)) {
+    const Owned state = state_of(iterator);
+    PyObject* first = state ? argument_of(state, 0) : nullptr;
+    return first != nullptr && PyLong_CheckExact(first);
+  }
   if (!is_of_others && !goes_through_items(type) && type != &PyListRevIter_Type)
     return goes_through_dict(type);
   const Owned state = state_of(iterator);
@@ -79,9 +91,14 @@ bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
 
 }  // namespace
 
+bool goes_backwards(PyTypeObject* type) {
+  return type == &PyDictRevIterKey_Type || type == &PyDictRevIterValue_Type ||
+         type == &PyDictRevIterItem_Type;
+}
+
 PyObject* iterated_dict(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
-  if (!goes_through_dict(type)) return nullptr;
+  if (!goes_through_dict(type) && !goes_backwards(type)) return nullptr;
   PyObject* dict = nullptr;
   const auto visit = [](PyObject* held, void* found) {
     if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;
@@ -99,6 +116,15 @@ PyObject* upcoming(PyObject* iterator, int ahead) {
     return item_of(argument_of(state, 0), place_of(state) + ahead).release();
   if (type == &PyListRevIter_Type)
     return item_of(argument_of(state, 0), place_of(state) - ahead).release();
+  if (counts(type)) {
+    PyObject* step = argument_of(state, 1);
+    Owned times(PyLong_FromLong(ahead));
+    Owned by(step == nullptr || !times ? std::move(times)
+                                       : Owned(PyNumber_Multiply(step, times.get())));
+    PyObject* number = by ? PyNumber_Add(argument_of(state, 0), by.get()) : nullptr;
+    if (number == nullptr) PyErr_Clear();
+    return number;
+  }
   if (type == &PyEnum_Type) {
     Owned item(upcoming(argument_of(state, 0), ahead));
     Owned by(PyLong_FromLong(ahead));

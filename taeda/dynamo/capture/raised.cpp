@@ -7,23 +7,34 @@
 // the error leaves most programs, which then run as they are; if the program handled it, the
 // capture is made again and fails at that instruction. Errors that are known to be the program's
 // are thrown as exact.
+//
+// Errors of operators on tensors whose sizes are symbols may name these sizes: they are breaks,
+// too, and in a program that is captured as a whole a handler of the error is the break.
 #include <algorithm>
 #include <cstring>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/evaluator/handlers.h"
 
 namespace taeda::dynamo {
 
 namespace {
 
-// A symbolic number, or a list or tuple with one.
+// A symbolic number, or a list or tuple with one somewhere inside; lists may hold themselves.
 bool has_symbols(PyObject* object) {
-  if (object == nullptr) return false;
-  if (python::is_symbolic(object)) return true;
-  if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return false;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-    if (has_symbols(PySequence_Fast_GET_ITEM(object, i))) return true;
+  std::vector<PyObject*> open{object};
+  std::unordered_set<PyObject*> seen;
+  while (!open.empty()) {
+    PyObject* one = open.back();
+    open.pop_back();
+    if (one == nullptr) continue;
+    if (python::is_symbolic(one)) return true;
+    const bool is_container = PyTuple_CheckExact(one) || PyList_CheckExact(one);
+    if (!is_container || !seen.insert(one).second) continue;
+    PyObject** items = PySequence_Fast_ITEMS(one);
+    open.insert(open.end(), items, items + PySequence_Fast_GET_SIZE(one));
+  }
   return false;
 }
 
@@ -100,6 +111,16 @@ bool Capture::is_doubtful(const State& state, const std::vector<Owned>& operands
   return false;
 }
 
+// Errors of other classes speak of names and classes.
+bool Capture::names_sizes(PyObject* exception, const std::vector<Owned>& operands) const {
+  const bool is_known = PyErr_GivenExceptionMatches(exception, PyExc_RuntimeError) ||
+                        PyErr_GivenExceptionMatches(exception, PyExc_ValueError) ||
+                        PyErr_GivenExceptionMatches(exception, PyExc_IndexError);
+  return is_known && std::any_of(operands.begin(), operands.end(), [&](const Owned& o) {
+           return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
+         });
+}
+
 bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
                               bool is_own, int64_t number) {
   Owned raised(taeda_take_raised());
@@ -135,6 +156,21 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
   if (raised_at_.try_emplace(raised.get(), number).second) keep(raised.get());
   taeda_set_raised(raised.release());
   return false;
+}
+
+// `except:` takes what it gets; `finally` and `with` let it go on.
+Flow Capture::push_exc_info(State& state, int argument) {
+  static const int drop = opcode_number("POP_TOP");
+  if (state.next->opcode == drop && errors_with_sizes_.contains(state.peek(1)))
+    throw Break{kNamesSizes};
+  return run::PUSH_EXC_INFO_(state, argument);
+}
+
+Flow Capture::check_exc_match(State& state, int argument) {
+  PyObject* raised = state.peek(2);
+  if (errors_with_sizes_.contains(raised) && PyErr_GivenExceptionMatches(raised, state.peek(1)))
+    throw Break{kNamesSizes};
+  return run::CHECK_EXC_MATCH_(state, argument);
 }
 
 }  // namespace taeda::dynamo

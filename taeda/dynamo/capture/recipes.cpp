@@ -30,6 +30,17 @@ class Recipes {
     }
   }
 
+  // Warnings, which the filters of the region's beginning are for.
+  void warnings() {
+    entry_.warns = !capture_.deferred_.empty();
+    for (const Capture::Deferred& told : capture_.deferred_) {
+      Action call{.kind = Action::Kind::Call, .object = told.callable};
+      for (const Owned& part : told.constants)
+        call.parts.push_back(add({.kind = Action::Kind::Constant, .object = part.get()}));
+      add(std::move(call));
+    }
+  }
+
   // Writes to objects of the program, in the order in which they were first looked into; false with
   // an error where there must be none.
   bool writes() {
@@ -75,13 +86,6 @@ class Recipes {
     for (const Draw& draw : entry_.draws)
       for (PyObject* part : {draw.name, draw.args}) entry_.kept.emplace_back(Py_NewRef(part));
     for (const Capture::Effect& effect : capture_.effects_) value(effect.result.get());
-    entry_.warns = !capture_.deferred_.empty();
-    for (const Capture::Deferred& told : capture_.deferred_) {
-      Action call{.kind = Kind::Call, .object = told.callable};
-      for (const Owned& part : told.constants)
-        call.parts.push_back(add({.kind = Kind::Constant, .object = part.get()}));
-      add(std::move(call));
-    }
     for (const auto& [tensor, grad] : capture_.grads_) {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
@@ -399,20 +403,30 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
   }
 
-  // It sees what is written to the dict later, and refuses one that grew.
+  // It sees what is written to the dict later, and refuses one that grew. A new one would not
+  // refuse what the region itself wrote.
   int dict_iterator(PyObject* object, PyObject* dict) {
     static PyObject* const make = imported("taeda.compiler._capture", "make_dict_iterator");
+    if (Owned rest(PyObject_CallMethod(object, "__reduce__", nullptr)); !rest) {
+      PyErr_Clear();
+      throw Abandoned{"an iterator of a dict whose size changed lives on behind a break"};
+    }
     Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
     const Py_ssize_t num_left = PyLong_AsSsize_t(left.get());
-    const char* kind = Py_IS_TYPE(object, &PyDictIterKey_Type)     ? "keys"
-                       : Py_IS_TYPE(object, &PyDictIterValue_Type) ? "values"
-                                                                   : "items";
+    PyTypeObject* type = Py_TYPE(object);
+    const char* kind = type == &PyDictIterKey_Type || type == &PyDictRevIterKey_Type ? "keys"
+                       : type == &PyDictIterValue_Type || type == &PyDictRevIterValue_Type
+                           ? "values"
+                           : "items";
+    PyObject* is_reversed = goes_backwards(type) ? Py_True : Py_False;
     Owned name(need(PyUnicode_InternFromString(kind)));
     Owned taken(need(PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - num_left)));
     const int of = value(dict);
     const int named = constant(name.get()), count = constant(taken.get());
-    return note(object,
-                add({.kind = Action::Kind::Call, .parts = {of, named, count}, .object = make}));
+    const int backwards = constant(is_reversed);
+    return note(
+        object,
+        add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
@@ -520,6 +534,8 @@ class Recipes {
       Owned items(need(PySequence_List(own)));
       if (!twin.is_open || has_items(items.get(), twin.snapshot)) return;
       capture_.keep(items.get());
+      if (!PyList_Check(own) && twin.snapshot.size() == size_t(PyList_GET_SIZE(items.get())))
+        return write_deque(twin, items.get());
       Action write{.kind = Kind::WriteList, .target = path(twin.source)};
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
         write.parts.push_back(value(PyList_GET_ITEM(items.get(), i)));
@@ -541,6 +557,19 @@ class Recipes {
       return;
     }
     write_dict(twin, own);
+  }
+
+  // Item by item: a loop over the deque goes on, as behind writes to its items.
+  void write_deque(const Capture::Twin& twin, PyObject* items) {
+    static PyObject* const set = imported("operator", "setitem");
+    const int target = path(twin.source);
+    for (size_t i = 0; i < twin.snapshot.size(); ++i) {
+      PyObject* item = PyList_GET_ITEM(items, i);
+      if (item == twin.snapshot[i]) continue;
+      Owned place(need(PyLong_FromSize_t(i)));
+      const int at = constant(place.get()), part = value(item);
+      add({.kind = Action::Kind::Call, .parts = {target, at, part}, .object = set});
+    }
   }
 
   static bool has_items(PyObject* list, const std::vector<PyObject*>& items) {
@@ -673,6 +702,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
         entry->frames.push_back(std::move(recipe));
       }
     }
+    recipes.warnings();
     if (!recipes.writes()) {
       failure_ = Owned(taeda_take_raised());
       restore();

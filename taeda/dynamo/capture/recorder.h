@@ -34,7 +34,7 @@ enum class CallKind : uint8_t {
   Hook,          // Tensor.register_hook
   SetsOwnMode,   // of captures: no node of the graph
   Afterwards,   // of a tensor: its result, which nothing but a run knows, is asked behind the graph
-  Reordered,    // by a setting: called behind the graph for its effect
+  Reordered,    // by a setting, or by itself: called behind the graph for its effect
   Ignored,      // by a setting: not called at all
   BoundTo,      // bound_to(function, args): called with the program's own objects, once
   Undivided,    // set_undivided(on): regions do not end until it is off

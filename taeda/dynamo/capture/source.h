@@ -116,6 +116,8 @@ PyObject* remembered_result(PyObject* place);
 PyObject* upcoming(PyObject* iterator, int ahead);
 // The dict that an iterator of C goes through, borrowed; null for others and for one at its end.
 PyObject* iterated_dict(PyObject* iterator);
+// Whether iterators of the class go through a dict from its end.
+bool goes_backwards(PyTypeObject* type);
 
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.

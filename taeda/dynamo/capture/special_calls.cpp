@@ -118,6 +118,19 @@ PyObject* Capture::call_bound(const Call& call) {
   return known != stand_ins_.end() ? Py_NewRef(known->second) : import(made.get(), pin(made.get()));
 }
 
+// Whether the captured program wrote to warnings.filters.
+bool Capture::are_filters_changed() {
+  static PyObject* const name = PyUnicode_InternFromString("filters");
+  static PyObject* const module = imported_module("warnings");
+  PyObject* names = PyModule_GetDict(module);
+  const auto own = stand_ins_.find(names);
+  Twin* twin = own == stand_ins_.end() ? nullptr : twin_of(own->second);
+  if (twin == nullptr) return false;
+  if (PyDict_GetItem(own->second, name) != PyDict_GetItem(twin->seen.get(), name)) return true;
+  PyObject* filters = PyDict_GetItem(names, name);
+  return filters != nullptr && is_changed(filters);
+}
+
 // warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
 // line that the stack of frames tells now.
 PyObject* Capture::call_warn(const Call& call) {
@@ -139,6 +152,7 @@ PyObject* Capture::call_warn(const Call& call) {
                         (given[2] == nullptr || PyLong_CheckExact(given[2]));
   if (!is_plain) throw Break{"call of warn"};
   if (are_warnings_errors()) throw Break{"a warning that may be an error"};
+  if (are_filters_changed()) throw Break{"a warning under filters that the program set"};
   PyObject* category = given[1] == nullptr || given[1] == Py_None ? PyExc_UserWarning : given[1];
   const long level = given[2] == nullptr ? 1 : PyLong_AsLong(given[2]);
   Owned frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));

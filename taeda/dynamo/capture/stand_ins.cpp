@@ -468,30 +468,37 @@ void Capture::open_dict(Twin& twin, PyObject* object) {
     need(set_dict_item(object, key, value));
 }
 
-void Capture::open_deep(PyObject* object, int depth) {
+void Capture::open_deep(PyObject* object, int depth, Seen& seen) {
   constexpr int kDeepest = 20;
   if (depth > kDeepest) return;
   open(object);
+  const bool is_container =
+      PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
+  if (!is_container || !seen.insert(object).second) return;
   if (PyTuple_Check(object)) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
-      open_deep(PyTuple_GET_ITEM(object, i), depth + 1);
+      open_deep(PyTuple_GET_ITEM(object, i), depth + 1, seen);
   } else if (PyList_CheckExact(object)) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
-      open_deep(PyList_GET_ITEM(object, i), depth + 1);
-  } else if (PyDict_CheckExact(object)) {
+      open_deep(PyList_GET_ITEM(object, i), depth + 1, seen);
+  } else {
     Py_ssize_t position = 0;
     PyObject *key, *value;
-    while (PyDict_Next(object, &position, &key, &value)) open_deep(value, depth + 1);
+    while (PyDict_Next(object, &position, &key, &value)) open_deep(value, depth + 1, seen);
   }
 }
 
 // One of the program in a list, tuple or dict: C compares it by what it holds.
-bool Capture::holds_namespace(PyObject* object, int depth) {
+bool Capture::holds_namespace(PyObject* object, int depth, Seen& seen) {
   constexpr int kDeepest = 20;
   if (depth > kDeepest) return false;
   const auto is_one = [&](PyObject* item) {
-    return (is_namespace(Py_TYPE(item)) && is_opaque(item)) || holds_namespace(item, depth + 1);
+    return (is_namespace(Py_TYPE(item)) && is_opaque(item)) ||
+           holds_namespace(item, depth + 1, seen);
   };
+  const bool is_container =
+      PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
+  if (!is_container || !seen.insert(object).second) return false;
   if (PyTuple_Check(object) || PyList_CheckExact(object)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
       if (is_one(PySequence_Fast_GET_ITEM(object, i))) return true;

@@ -67,7 +67,40 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     leaves, spec = tree_flatten(tuple(carried_inputs))
     check_operands(leaves)
     functions = _Condition(cond_fn, spec), _Body(body_fn, len(carried_inputs), spec)
+    if _C._dynamo.is_capturing() and any(map(is_integer, leaves)):
+        return tree_unflatten(_loop_on_tensors(*functions, leaves), spec)
     return tree_unflatten(while_loop_op(*functions, tuple(leaves), ()), spec)
+
+
+class _OnTensors(UserFunction):
+    """A function of a loop whose integers are carried as tensors, which captures have nodes for."""
+
+    def __init__(self, function, are_integers, *, is_step):
+        super().__init__("while_loop")
+        self.function = function
+        self.are_integers = are_integers
+        self.is_step = is_step
+
+    def call(self, *leaves):
+        numbers = [x.item() if is_one else x for x, is_one in zip(leaves, self.are_integers)]
+        results = self.function.call(*numbers)
+        return tuple(map(_as_carried, results, self.are_integers)) if self.is_step else results
+
+
+def _as_carried(value, is_one):
+    import taeda
+
+    return taeda.scalar_tensor(value, dtype=_C.int64) if is_one else value
+
+
+def _loop_on_tensors(condition, body, leaves):
+    are_integers = [is_integer(x) for x in leaves]
+    functions = (
+        _OnTensors(condition, are_integers, is_step=False),
+        _OnTensors(body, are_integers, is_step=True),
+    )
+    results = while_loop_op(*functions, tuple(map(_as_carried, leaves, are_integers)), ())
+    return [x.item() if is_one else x for x, is_one in zip(results, are_integers)]
 
 
 class _Condition(UserFunction):

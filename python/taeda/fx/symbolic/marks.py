@@ -38,6 +38,16 @@ class _Mark:
     how: DimDynamic
     constraint: object = None
     guess: int | None = None  # what optimizations take an unbacked size for
+    limits: tuple = (None, None)  # of a dynamic size: the least and the greatest
+
+
+@dataclass(frozen=True)
+class _DimRange:
+    """The sizes that a dimension is compiled for; None: no limit."""
+
+    dim: int
+    min: int | None
+    max: int | None
 
 
 def _marks(t):
@@ -54,6 +64,11 @@ def _mark(t, index, mark):
         _marks(t)[i % t.dim()] = mark
     for name, is_meant in _INDICES.items():
         setattr(t, name, {i for i, m in _marks(t).items() if is_meant(m)})
+    t._dynamo_dynamic_range = {
+        _DimRange(i, *m.limits)
+        for i, m in _marks(t).items()
+        if any(x is not None for x in m.limits)
+    }
 
 
 def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize_on=None):
@@ -61,7 +76,7 @@ def mark_dynamic(t, index, *, hint_override=None, min=None, max=None, specialize
     if hint_override is not None or specialize_on is not None:
         raise NotImplementedError("mark_dynamic takes min and max; other hints are not supported")
     constraint = _range_constraint("mark_dynamic", min, max) or RelaxedUnspecConstraint()
-    _mark(t, index, _Mark(DimDynamic.DYNAMIC, constraint))
+    _mark(t, index, _Mark(DimDynamic.DYNAMIC, constraint, limits=(min, max)))
 
 
 def _range_constraint(name, min, max):
