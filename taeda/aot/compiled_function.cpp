@@ -402,6 +402,8 @@ class Compiler {
     for (const fx::Node* node : graph.placeholders())
       if (values.size() < inputs_.size()) values.push_back(node->val());
     made_->check_sizes_ = SizeChecks(values);
+    if (made_->traced_.epilogue)
+      made_->check_layouts_ = LayoutChecks(*made_->traced_.epilogue, inputs_);
     made_->options_.checks_inputs = false;  // not again for gradients of gradients
     made_->checks_gradients_ = !trace_.differentiates;
   }
@@ -506,6 +508,7 @@ void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
 
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
   check_sizes_(inputs);
+  check_layouts_(inputs);
   check_gradients(inputs);
   check_tangents(inputs);
   check_apart(inputs);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "taeda/aot/layout_checks.h"
 #include "taeda/aot/partition.h"
 #include "taeda/aot/size_checks.h"
 #include "taeda/core/generator.h"
@@ -104,6 +105,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<std::pair<size_t, size_t>> duplicates_;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
   SizeChecks check_sizes_;
+  LayoutChecks check_layouts_;
   bool checks_gradients_ = false;  // that no input needs one
   // For gradients of gradients.
   AotOptions options_;

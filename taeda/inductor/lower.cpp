@@ -346,6 +346,14 @@ void GraphLowering::lower_placeholder(const Node& node) {
   program_->inputs.push_back(input);
 }
 
+// Whether the operator's elements are named by their places in the storage, whatever the sizes of
+// the tensor are: as_strided and its relatives.
+static bool names_places(Operator& op) {
+  const std::vector<dispatch::Argument>& schema = fx::schema_of(op).arguments;
+  return std::any_of(schema.begin(), schema.end(),
+                     [](const dispatch::Argument& a) { return a.name == "storage_offset"; });
+}
+
 void GraphLowering::lower_operator(const Node& node, Operator& op) {
   const Value val = node.val();
   if (is_symbolic_number(val)) return;  // a size
@@ -372,7 +380,10 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
     return program_->values[out].root < outs.front();
   });
   if (!is_view) return lower_as_call(node, op, outs);
-  for (int out : outs) read_from_memory(out);
+  for (int out : outs) {
+    if (names_places(op)) program_->values[program_->values[out].root].has_places = true;
+    read_from_memory(out);
+  }
 }
 
 void GraphLowering::lower_write(const Node& node) {
@@ -537,13 +548,9 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
   const auto number = static_cast<int>(program_->calls.size());
   Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs, number});
   for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
-  // Offsets of as_strided and its relatives count from the start of the storage.
-  const std::vector<dispatch::Argument>& schema = fx::schema_of(op).arguments;
-  const bool counts_in_storage =
-      std::any_of(schema.begin(), schema.end(),
-                  [](const dispatch::Argument& a) { return a.name == "storage_offset"; });
+  const bool is_of_storage = names_places(op);
   for (const CallArgument& a : call.arguments)
-    if (counts_in_storage && a.tensor >= 0)
+    if (is_of_storage && a.tensor >= 0)
       program_->values[program_->values[a.tensor].root].is_apart = true;
   for (int out : outs) read_from_memory(out);
   call.draws = op.has(dispatch::Tag::NondeterministicSeeded) || fx::is_effectful(op);

@@ -74,12 +74,13 @@ struct Stream {
 struct TensorValue {
   Tensor fake;  // sizes, strides and dtype
   const Definition* definition = nullptr;
-  int root = -1;          // the value whose memory it looks at, often itself
-  Geometry geometry;      // in the memory of its root, once that has some
-  std::string name;       // of its node
-  bool is_kept = false;   // of a root: it lies in memory, whatever reads it
-  bool is_apart = false;  // of a root: its memory is a storage of its own
-  int num_uses = 0;       // by nodes of the graph
+  int root = -1;            // the value whose memory it looks at, often itself
+  Geometry geometry;        // in the memory of its root, once that has some
+  std::string name;         // of its node
+  bool is_kept = false;     // of a root: it lies in memory, whatever reads it
+  bool is_apart = false;    // of a root: its memory is a storage of its own
+  bool has_places = false;  // of a root: a view names places of its storage: Note [Named places]
+  int num_uses = 0;         // by nodes of the graph
 };
 
 // A place at which a unit reads another value.

@@ -100,6 +100,8 @@ class Run {
   // Whether a size is 0 that the trace took for a positive one: operators without a value for no
   // elements then have an error of their own.
   bool has_unforeseen_zero() const;
+  // Whether a view would read other places than eager's or none: Note [Named places].
+  bool has_other_places(const std::vector<Value>& inputs) const;
   void take_memory();
   // Reserves the random numbers of kernels behind a call; -1: of those behind none.
   void reserve_streams(int call);
@@ -160,13 +162,17 @@ const Tensor& Run::checked_input(const Value& given, size_t i) const {
   return t;
 }
 
-// The tensor with these strides: itself, or a copy.
-Tensor laid_out(Tensor t, const TensorShape& shape) {
+bool has_strides(const Tensor& t, const TensorShape& shape) {
   const IntList strides = t.strides();
   bool is_alike = true;
   for (size_t d = 0; d < strides.size(); ++d)
     is_alike &= shape.sizes[d] <= 1 || strides[d] == shape.strides[d];
-  if (is_alike) return t;
+  return is_alike;
+}
+
+// The tensor with these strides: itself, or a copy.
+Tensor laid_out(Tensor t, const TensorShape& shape) {
+  if (has_strides(t, shape)) return t;
   const Tensor copy = make_tensor_strided(shape.sizes, shape.strides, t.dtype(), t.device());
   copy.impl()->set_keys(copy.keys() | (t.keys() & kLazyValues));
   return copy.copy_(t);
@@ -251,6 +257,20 @@ bool Run::has_unforeseen_zero() const {
         program_.symbols[s]->range.lo > 0)
       return true;
   return false;
+}
+
+bool Run::has_other_places(const std::vector<Value>& inputs) const {
+  const RunLayout& layout = *state_.layout;
+  return std::any_of(layout.reaches.begin(), layout.reaches.end(), [&](const Reach& reach) {
+    const TensorShape& shape = layout.shapes[reach.root];
+    const Memory& memory = program_.memories[shape.memory];
+    if (memory.kind != Memory::Kind::Input && memory.kind != Memory::Kind::Constant)
+      return reach.bytes > layout.numels[shape.memory] * item_size(memory.dtype);
+    const Tensor& t = memory.kind == Memory::Kind::Input ? inputs[memory.number].get<Tensor>()
+                                                         : program_.constants[memory.number];
+    return t.storage_offset() != shape.offset || !has_strides(t, shape) ||
+           reach.bytes > static_cast<int64_t>(t.storage()->nbytes());
+  });
 }
 
 void Run::take_memory() {
@@ -628,7 +648,7 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
     StateScope scope(plan);
     Run run(plan, scope.state());
     run.take_inputs(inputs);
-    if (run.has_unforeseen_zero()) return plan.eager(inputs);
+    if (run.has_unforeseen_zero() || run.has_other_places(inputs)) return plan.eager(inputs);
     run.take_memory();
     run.reserve_streams(-1);
     for (const Write& write : plan.program->writes)

@@ -30,6 +30,21 @@ Value number_argument(const CallArgument& given, const CompiledGraph::Parts& pla
   return list;
 }
 
+// What views reach of the storages whose places they name.
+std::vector<Reach> find_reaches(const std::vector<TensorValue>& values,
+                                const std::vector<TensorShape>& shapes) {
+  std::vector<Reach> reaches;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const TensorShape& shape = shapes[i];
+    if (values[i].root < 0 || !values[values[i].root].has_places) continue;
+    if (std::find(shape.sizes.begin(), shape.sizes.end(), 0) != shape.sizes.end()) continue;
+    int64_t last = shape.offset;
+    for (size_t d = 0; d < shape.sizes.size(); ++d) last += (shape.sizes[d] - 1) * shape.strides[d];
+    reaches.push_back({values[i].root, (last + 1) * item_size(shape.dtype)});
+  }
+  return reaches;
+}
+
 std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
                                              const std::vector<int64_t>& values) {
   auto made = std::make_shared<RunLayout>();
@@ -39,6 +54,7 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
     made->shapes.push_back(evaluate(plan.shapes[i], plan.program->values[i], symbols));
   for (const IndexProgram& numel : plan.numels)
     made->numels.push_back(std::max<int64_t>(numel(symbols), 0));
+  made->reaches = find_reaches(plan.program->values, made->shapes);
   for (const IndexProgram& number : plan.numbers) made->numbers.push_back(number(symbols));
   std::vector<Lifetime> lifetimes = plan.lifetimes;
   for (size_t i = 0; i < lifetimes.size(); ++i) {

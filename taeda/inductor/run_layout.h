@@ -25,6 +25,18 @@ struct TensorShape {
   KeySet flags;  // conjugate, negative
 };
 
+// Note [Named places]: as_strided names places of a storage, so what it gives depends on more than
+// the sizes of its tensor: on where that begins, how it lies, and how much memory there is.
+//
+//   x.as_strided((3, 4), (2, 1), 1)       8 elements of x's storage, behind the first
+//
+// Views in a plan are strides over the memory of the traced tensor. A run whose tensor lies
+// otherwise or has less memory is given to eager operators, which look at the storage or refuse.
+struct Reach {
+  int root;       // the value whose storage it is
+  int64_t bytes;  // from the start of the storage to the end of a view
+};
+
 // Worked out once for each set of sizes, and shared by runs of them. A plan keeps the latest
 // kMaxLayouts.
 struct RunLayout {
@@ -33,6 +45,7 @@ struct RunLayout {
   std::vector<int64_t> symbols;
   std::vector<TensorShape> shapes;                      // by value
   std::vector<int64_t> numels;                          // by memory
+  std::vector<Reach> reaches;                           // Note [Named places]
   ArenaLayout arena;                                    // offsets of temporaries
   std::vector<KernelLaunch> launches;                   // by step
   std::vector<std::vector<KernelLaunch>> singles;       // by step: of kernels around its own

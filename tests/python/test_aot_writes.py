@@ -290,3 +290,25 @@ def test_masked_fill_of_expanded_tensors(dynamic):
     x = t.arange(3.0)
     x[:1].expand(3).masked_fill_(t.tensor([False, True, False]), 5)
     assert x.tolist() == [5, 1, 2]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "f", [lambda x: x.reshape(-1).add_(1).sum(), lambda x: x.contiguous().add_(1).sum()]
+)
+def test_written_inputs_that_lie_otherwise(f, dynamic):
+    """Whether reshape and contiguous give views follows from strides."""
+    compiled = aot_function(f, nop, dynamic=dynamic)
+    compiled(t.ones(4, 5))
+    x = t.ones(4, 5)
+    compiled(x)
+    assert x.sum() == 40
+    for other in (t.ones(5, 4).t(), t.ones(8, 5)[::2], t.ones(4, 1).expand(4, 5)):
+        with pytest.raises(RuntimeError, match="lie otherwise in memory"):
+            compiled(other)
+        assert other.sum() == 20
+    if dynamic:
+        for shape in ((1, 5), (4, 1), (7, 3)):
+            x = t.ones(shape)
+            compiled(x)
+            assert x.sum() == 2 * x.numel()

@@ -85,3 +85,35 @@ def test_gradients_that_the_trace_does_not_have(make):
         compiled(x)
     with t.no_grad():
         assert t.equal(compiled(x), x.sin())
+
+
+PLACES = {
+    "views": (lambda x: x.as_strided((3, 4), (2, 1)) + 1, (5, 7), (2, 2)),
+    "of what is computed": (lambda x: x.exp().as_strided((5, 5), (5, 1)) * 2, (5, 6), (4, 3)),
+    "empty": (lambda x: x.as_strided((3, 4), (2, 1)) + 1, (5, 7), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_beyond_the_storage(name):
+    """A view by as_strided is as large as the program says, whatever its tensor's sizes."""
+    f, shape, small = PLACES[name]
+    gm = make_fx(f, tracing_mode="symbolic")(t.ones(shape))
+    run = compile(gm, [t.ones(shape)], native="never")
+    assert t.equal(run(t.ones(shape)), f(t.ones(shape)))
+    for g in (run, t.compile(f, dynamic=True)):
+        with pytest.raises(RuntimeError, match="out of bounds for storage of size"):
+            g(t.zeros(small))
+
+
+def test_places_of_another_storage():
+    f = t.compile(lambda x: x.as_strided((4, 4), (8, 1)) + 1)
+    assert f(t.zeros(8, 8)[:2, :2]).shape == (4, 4)
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size"):
+        f(t.empty_strided((2, 2), (8, 1)))
+
+
+def test_places_count_from_the_storage():
+    f = t.compile(lambda x: x.as_strided((2, 2), (1, 1), 1) * 1)
+    for x in (t.arange(16.0).view(4, 4), t.arange(64.0)[5:21].view(4, 4)):
+        assert f(x).tolist() == [[1, 2], [2, 3]]

@@ -43,15 +43,23 @@ double least_work() {
 #endif
 }
 
-// Whether oneDNN is the faster one for this product, or was asked for. Large float products, whose
-// packing hides behind their tiles, stay here: README.md has the figures.
+// Whether the kernels here are known to be faster than oneDNN: large float products, whose packing
+// hides behind their tiles. README.md has the figures.
+template <class T>
+bool is_better_here([[maybe_unused]] double work, [[maybe_unused]] int64_t least_side) {
+#if defined(__x86_64__)
+  return std::is_same_v<T, float> && work >= 1024.0 * 1024 * 1024 && least_side >= 512;
+#else
+  return false;
+#endif
+}
+
+// Whether oneDNN is the faster one for this product, or was asked for and not known to be slower.
 template <class T>
 bool is_gainful(int64_t m, int64_t n, int64_t k) {
   static const double least = least_work<T>();
   const double work = static_cast<double>(m) * n * k;
-  if (work < least) return false;
-  if (!std::is_same_v<T, float> || onednn::request().path) return true;
-  return work < 1024.0 * 1024 * 1024 || std::min({m, n, k}) < 512;
+  return work >= least && !is_better_here<T>(work, std::min({m, n, k}));
 }
 
 // Everything a primitive is made for.

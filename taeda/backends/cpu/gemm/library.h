@@ -13,10 +13,10 @@ constexpr bool kHasLibrary =
     std::is_same_v<T, float> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 // Computes the product with oneDNN where that is known to be faster (library.cpp has the list), or
-// wherever it can where TAEDA_ONEDNN=/path/to/libdnnl.so names a library; TAEDA_ONEDNN=0 refuses
-// it. The library is opened by the first product that wants it. Does nothing for every other
-// product, without the library, and in a forked child, where its threads are gone. Finished: with
-// the product's post-ops, in place of its work on blocks (Note [Post-ops]).
+// wherever it is not known to be slower where TAEDA_ONEDNN=/path/to/libdnnl.so names a library;
+// TAEDA_ONEDNN=0 refuses it. The library is opened by the first product that wants it. Does nothing
+// for every other product, without the library, and in a forked child, where its threads are gone.
+// Finished: with the product's post-ops, in place of its work on blocks (Note [Post-ops]).
 enum class LibraryWork : uint8_t { Nothing, Computed, Finished };
 template <class T>
 LibraryWork library_product(const Product<T>& product);

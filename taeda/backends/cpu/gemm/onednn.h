@@ -121,8 +121,8 @@ struct Library {
 };
 
 // The choice of the environment variable TAEDA_ONEDNN. 0: no library. A path: that library, for
-// every product it can compute. Unset: an installed libdnnl.so.3 or .2, for products that are known
-// to gain.
+// every product it can compute but those that are known to lose. Unset: an installed libdnnl.so.3
+// or .2, for products that are known to gain.
 struct Request {
   bool is_refused = false;
   const char* path = nullptr;
