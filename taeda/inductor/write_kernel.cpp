@@ -33,6 +33,8 @@ const Expr* index_stride(symbolic::ExprPool& pool, const Geometry& g, size_t d) 
 }  // namespace
 
 const Expr* element_index(symbolic::ExprPool& pool, const Geometry& g, const Place& place) {
+  TAEDA_INTERNAL_CHECK(place.size() == g.sizes.size(), "a place of ", place.size(),
+                       " dimensions in memory of ", g.sizes.size());
   const Expr* at = g.offset;
   for (size_t d = 0; d < place.size(); ++d)
     at = pool.add(at, pool.mul(index_stride(pool, g, d), place[d]));

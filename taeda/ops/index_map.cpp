@@ -64,6 +64,28 @@ Place reshaped_place(symbolic::ExprPool& pool, const Place& from, const Place& t
 
 namespace lowering {
 
+size_t vector_dim(int64_t dim, const Tensor& self) {
+  return static_cast<size_t>(wrap_dim(dim, std::max<int64_t>(self.dim(), 1)));
+}
+
+Place vector_place(symbolic::ExprPool& pool, const Place& at, size_t ndim) {
+  if (at.size() == ndim) return at;
+  return ndim == 0 ? Place() : Place{pool.integer(0)};
+}
+
+NamedPlace::NamedPlace(Emitter& e, const Definition& x, const Place& at, size_t along, Sym index)
+    : place(vector_place(e.pool(), at, x.sizes.size())) {
+  const bool is_scalar = place.empty();
+  const Expr* named = e.indirect(index, is_scalar ? e.pool().integer(1) : x.sizes[along], false);
+  (is_scalar ? scalar : place[along]) = named;
+}
+
+Sym NamedPlace::checked(Emitter& e, Sym value) const {
+  if (!scalar) return value;
+  if (e.type_of(value) == Type::Mask) value = e.cast(value, Type::I64);
+  return where(e.index(scalar) == e.constant(0, Type::I64), value, e.constant(0, e.type_of(value)));
+}
+
 void filled(const Tensor& out, const Scalar& value) {
   Lowering& l = Lowering::current();
   // The element as the result's dtype holds it.

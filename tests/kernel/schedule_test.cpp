@@ -78,8 +78,8 @@ TEST(Schedule, LoopsAreCutWhereMasksChange) {
   buffer y float32[m*rows + n*rows]
   buffer a float32[m*rows]
   buffer b float32[n*rows]
-  value %0 = index j : i64
-  value %1 = index m : i64
+  value %0 = index [j] : i64
+  value %1 = index [m] : i64
   value %2 = lt %0 %1 : mask
   value %3 = constant 0 : f32
   value %4 = load a[i*m + j] if %2 else %3 : f32
@@ -94,7 +94,6 @@ TEST(Schedule, LoopsAreCutWhereMasksChange) {
   EXPECT_EQ(dump(kernel), R"()");
 }
 
-// An axis whose bounds have no known order stays whole.
 TEST(Schedule, ReorderKeepsBindingsWhereTheyFit) {
   Kernel kernel = parse_kernel(kCopy);
   Loop& loop = loop_of(kernel, "j");

@@ -242,3 +242,13 @@ def test_scopes_of_an_exported_graph_put_back_what_they_found():
         assert t.get_autocast_dtype("cpu") is t.float16
     assert [r.dtype for r in results] == [t.bfloat16, t.float32, t.float16]
     assert not t.is_autocast_enabled("cpu")
+
+
+def test_what_hangs_on_arguments_is_noted_where_the_graph_reads_them():
+    read, unread = X.clone(), X.clone()
+    read.tag, unread.tag = "read", "unread"
+    gm = dynamo.export(lambda a, b: a + 1)(read, unread).graph_module
+    first, second = gm.graph.find_nodes(op="placeholder")
+    assert first.meta["tensor_dict"] == {"tag": "read"} and "tensor_dict" not in second.meta
+    read.tag = "later"
+    assert first.meta["tensor_dict"] == {"tag": "read"}

@@ -64,6 +64,13 @@ def test_the_gradient_by_name():
     assert result[:2].isnan().all() and result[2:].tolist() == [4.0, 0.0]
 
 
+@pytest.mark.parametrize("dtype", [t.int64, t.uint8, t.bool])
+def test_the_gradient_of_whole_numbers_is_of_the_default_dtype(dtype):
+    grad, mask = t.tensor([1, 1, 0]).to(dtype), t.tensor([True, False, True])
+    result = t.ops.aten.native_dropout_backward(grad, mask, 2.5)
+    assert result.dtype == t.float32 and result.tolist() == [2.5, 0.0, 0.0]
+
+
 def test_weights_of_attention():
     q, k = t.zeros(1, 4, 8), t.zeros(1, 6, 8)
     v = t.full((1, 6, 8), float("inf"))

@@ -239,3 +239,21 @@ def test_mapped_solutions(in_dims):
 def test_a_batch_of_vectors_is_no_matrix(function):
     with pytest.raises(RuntimeError, match=r"at least 2 dimensions|2 or more dimensions"):
         t.vmap(function)(t.ones(2, 2))
+
+
+# ---- negative powers ----
+@pytest.mark.parametrize(
+    ("power", "expected"),
+    [(-1, [[1, -1], [-1, 2]]), (-2, [[2, -3], [-3, 5]]), (-3, [[5, -8], [-8, 13]])],
+)
+def test_negative_powers_are_those_of_the_inverse(power, expected):
+    a, want = t.tensor([[2.0, 1.0], [1.0, 1.0]]), t.tensor(expected, dtype=t.float32)
+    out = t.empty(0)
+    made = [t.linalg.matrix_power(a, power), t.matrix_power(a.expand(3, 2, 2), power)[1]]
+    made.append(t.linalg.matrix_power(a, power, out=out))
+    assert all(t.allclose(one, want, atol=1e-5) for one in made) and made[-1] is out
+
+
+def test_negative_powers_of_a_singular_matrix_are_refused():
+    with pytest.raises(RuntimeError, match=r"linalg\.inv: The diagonal element 1 is zero"):
+        t.linalg.matrix_power(t.zeros(2, 2), -2)

@@ -93,6 +93,11 @@ PROGRAMS = {
         [IMAGES, t.randn(4), t.rand(4), t.randn(4)],
     ),
     "group_norm": of_image(lambda x, w, b: F.group_norm(x, 2, w, b)),
+    "complex_numbers": (
+        lambda x, y: (t.complex(x * 2, y[0]), t.polar(x.abs(), y[1])),
+        [X, Y],
+        [LONGER, LONGER.sin()],
+    ),
     "moments": (lambda x: (x.var(1), x.std(0), *t.var_mean(x, (0, 1))), [X], [LONGER]),
     "moments_of_chunks": (lambda x: (x.var(1), x.std()), [LONG], [LONGEST]),
     "moments_of_bfloat16": (lambda x: x.var(1), [LONG.bfloat16()], [LONGEST.bfloat16()]),
@@ -241,6 +246,7 @@ PROGRAMS = {
 # Kernels and calls of each plan (of inference; or of forward and backward): for symbolic sizes, and
 # for constant ones where they differ.
 COUNTS = {
+    "complex_numbers": ([(1,)],),
     "layer_norm": ([(1,), (2,)],),
     "rms_norm": ([(1,), (2,)],),
     "batch_norm": (

@@ -12,7 +12,7 @@ from parity.bridge import Bridge
 from parity.counterparts import named
 from parity.isolation import isolated
 from parity.refusals import other_refusal
-from parity.report import Row, Tally, Verdict, as_json, summary
+from parity.report import Row, Tally, Verdict, as_json, is_to_come, slowest, summary
 
 import taeda
 
@@ -49,7 +49,7 @@ def test_a_tally_keeps_the_first_reason():
     tally = Tally("float32")
     for index, difference in enumerate([None, "values differ", None, "shape (1,)"]):
         tally.add(f"sample {index}", difference)
-    assert tally.row() == ("float32", 2, 2, "sample 1: values differ")
+    assert tally.row() == Row("float32", 2, 2, "sample 1: values differ")
 
 
 def test_verdicts_and_summary():
@@ -69,7 +69,25 @@ def test_verdicts_and_summary():
         "good": 4,
         "bad": 2,
         "why": "int64 sample 0: no",
+        "fallbacks": [],
+        "seconds": 0.0,
     }
+
+
+def test_fallbacks_and_time():
+    rows = [Row("float32", 2, 0, None, ["sort", "histc"]), Row("int64", 1, 0, None, ["histc"])]
+    quick, slow = Verdict.of("add", [Row("int64", 1, 0, None)], 0.25), Verdict.of("a", rows, 3.125)
+    assert slow.fallbacks == ["histc", "sort"] and quick.fallbacks == []
+    assert summary([quick]).endswith("samples 1/1")
+    assert summary([quick, slow]).endswith("samples 4/4; 1 records with fallbacks (50.0 %)")
+    assert slowest([quick, slow]) == "slowest: a 3.1 s, add 0.2 s"
+    assert slowest([quick, slow], 1) == "slowest: a 3.1 s"
+
+
+def test_what_is_to_come():
+    assert is_to_come(NotImplementedError("'nuc' needs singular values, which are not there yet"))
+    assert not is_to_come(NotImplementedError("not implemented for 'Long'"))
+    assert not is_to_come(RuntimeError("not there yet"))
 
 
 def test_rows_come_out_of_a_process_of_their_own():
@@ -88,7 +106,7 @@ def test_rows_come_out_of_a_process_of_their_own():
     ],
 )
 def test_what_breaks_off_is_a_row(work, timeout, why):
-    assert isolated(work, timeout) == [("all", 0, 1, why)]
+    assert isolated(work, timeout) == [Row("all", 0, 1, why)]
 
 
 def test_refusals():

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import sys
+import time
 import warnings
 from argparse import Namespace
 from functools import partial
@@ -16,7 +17,7 @@ from parity.arguments import parse
 from parity.bridge import Bridge
 from parity.isolation import isolated
 from parity.refusals import check_refusals
-from parity.report import Row, Verdict, as_json, summary
+from parity.report import Row, Verdict, as_json, slowest, summary
 from parity.samples import check_samples
 
 # CUDA kernels as text, sparse layouts, private kernels, and one that crashes PyTorch itself.
@@ -88,8 +89,9 @@ def run(bridge: Bridge, records: list[Any], options: Namespace) -> list[Verdict]
     verdicts = []
     for index, record in enumerate(records):
         progress.show(index, f"{label(record)}; {summary(verdicts)}")
+        start = time.monotonic()
         rows = isolated(lambda record=record: rows_of(bridge, record, options), options.timeout)
-        verdict = Verdict.of(label(record), rows)
+        verdict = Verdict.of(label(record), rows, time.monotonic() - start)
         if verdict is None:
             continue
         verdicts.append(verdict)
@@ -115,6 +117,8 @@ def main(arguments: list[str]) -> int:
         return fail(f"no record is called {options.only.pattern!r}")
     verdicts = run(bridge, records, options)
     print(summary(verdicts))
+    if options.verbose:
+        print(slowest(verdicts))
     if options.json:
         options.json.write_text(json.dumps(as_json(verdicts), indent=1) + "\n")
     return 1 if any(verdict.bad for verdict in verdicts) else 0

@@ -21,6 +21,7 @@ class AheadOfTime:
         is_dynamic: bool = False,
         is_native: bool = False,
         has_values: bool = True,
+        fallbacks: set[str] | None = None,
     ) -> None:
         self.taeda = taeda
         self.function = function
@@ -28,7 +29,8 @@ class AheadOfTime:
         self.native = "wait" if is_native else "never"
         self.has_values = has_values
         self.draws = False  # random numbers, which are eager's and not PyTorch's
-        self.called: set[str] = set()  # operators that plans call
+        # Operators that plans call for want of a lowering, those of backward passes included.
+        self.fallbacks = set() if fallbacks is None else fallbacks
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from taeda.fx.aot import aot_function, min_cut_rematerialization_partition
@@ -54,7 +56,7 @@ class AheadOfTime:
     def compile_graph(self, graph: Any, inputs: list) -> Callable:
         made = self.taeda._inductor.compile(graph, inputs, native=self.native)
         for plan in made.report():
-            self.called.update(plan["called"])
+            self.fallbacks.update(plan["fallbacks"])
         self.draws |= any(map(self.is_random, graph.graph.nodes))
         return made
 

@@ -15,6 +15,11 @@ def is_missing(error: Exception) -> bool:
     return isinstance(error, NotImplementedError) and isinstance(error, AttributeError)
 
 
+def is_to_come(error: Exception) -> bool:
+    """Whether an exception says that a call needs what is still to come, by the words for that."""
+    return isinstance(error, NotImplementedError) and "not there yet" in str(error)
+
+
 class Row(NamedTuple):
     """How many samples of a record agree in one dtype, and why the first that does not."""
 
@@ -22,6 +27,7 @@ class Row(NamedTuple):
     good: int
     bad: int
     why: str | None
+    fallbacks: list[str] = []  # operators that compiled samples call for want of a lowering
 
     @classmethod
     def failed(cls, name: str, why: str) -> "Row":
@@ -36,6 +42,7 @@ class Tally:
         self.good = 0
         self.bad = 0
         self.why: str | None = None
+        self.fallbacks: set[str] = set()
 
     def add(self, label: str, difference: str | None) -> None:
         if difference is None:
@@ -45,7 +52,7 @@ class Tally:
             self.why = self.why or f"{label}: {difference}"
 
     def row(self) -> Row:
-        return Row(self.name, self.good, self.bad, self.why)
+        return Row(self.name, self.good, self.bad, self.why, sorted(self.fallbacks))
 
 
 @dataclass(frozen=True)
@@ -57,16 +64,19 @@ class Verdict:
     good: int
     bad: int
     why: str
+    fallbacks: list[str]
+    seconds: float
 
     @classmethod
-    def of(cls, op: str, rows: list[Row]) -> "Verdict | None":
+    def of(cls, op: str, rows: list[Row], seconds: float = 0.0) -> "Verdict | None":
         """None where no sample ran."""
         good, bad = sum(row.good for row in rows), sum(row.bad for row in rows)
         if good + bad == 0:
             return None
         word = "pass" if bad == 0 else "part" if good else "fail"
         why = next((f"{row.name} {row.why}" for row in rows if row.why), "")
-        return cls(op, word, good, bad, why)
+        fallbacks = sorted({name for row in rows for name in row.fallbacks})
+        return cls(op, word, good, bad, why, fallbacks, round(seconds, 2))
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.op} {self.good}/{self.good + self.bad} {self.why}".rstrip()
@@ -78,7 +88,16 @@ def summary(verdicts: list[Verdict]) -> str:
     share = 100 * counts["pass"] / max(len(verdicts), 1)
     good, bad = sum(v.good for v in verdicts), sum(v.bad for v in verdicts)
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
-    return f"records: {words} of {len(verdicts)} ({share:.1f} %); samples {good}/{good + bad}"
+    line = f"records: {words} of {len(verdicts)} ({share:.1f} %); samples {good}/{good + bad}"
+    falling = sum(bool(v.fallbacks) for v in verdicts)
+    share = 100 * falling / max(len(verdicts), 1)
+    return f"{line}; {falling} records with fallbacks ({share:.1f} %)" if falling else line
+
+
+def slowest(verdicts: list[Verdict], count: int = 10) -> str:
+    """The records that took longest."""
+    ordered = sorted(verdicts, key=lambda verdict: -verdict.seconds)[:count]
+    return "slowest: " + ", ".join(f"{v.op} {v.seconds:.1f} s" for v in ordered)
 
 
 def as_json(verdicts: list[Verdict]) -> list[dict]:

@@ -89,6 +89,12 @@ class _Rewriting:
         self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, spec, self.whole.out_spec)))
         return GraphModule(self.root, self.graph)
 
+    def keep_attributes(self, leaves):
+        """Notes what the program hung on the tensors that the graph reads."""
+        for node, leaf in zip(self.arguments, leaves, strict=True):
+            if node.users and isinstance(leaf, taeda.Tensor):
+                node.meta["tensor_dict"] = dict(leaf.__dict__)
+
 
 def _attribute(module, name):
     return functools.reduce(getattr, name.split("."), module)
@@ -178,7 +184,9 @@ def export(
                 "Failed to produce a graph during tracing as no tensor operations were found and "
                 "same_signature is False."
             )
-        gm = _Rewriting(whole, owner).finish(_argument_names(target, args, kwargs))
+        rewriting = _Rewriting(whole, owner)
+        gm = rewriting.finish(_argument_names(target, args, kwargs))
+        rewriting.keep_attributes(pytree.tree_leaves((args, kwargs)))
         if aten_graph:
             gm = _as_operators(gm, args, kwargs, tracing_mode, pre_dispatch, decomposition_table)
         return ExportResult(gm, whole.guards)

@@ -337,6 +337,8 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   check_dropout_mask(mask);
+  if (is_integral(grad_output.dtype(), true))
+    return native_dropout_backward(grad_output.to(default_dtype()), mask, scale);
   Tensor out = taeda::empty_like(grad_output);
   if (out.numel() == 0) return out;
   const Type type = kernel::compute_type(grad_output.dtype());

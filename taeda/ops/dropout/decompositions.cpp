@@ -8,6 +8,8 @@ namespace taeda {
 
 TAEDA_DECOMPOSITION(native_dropout_backward,
                     (const Tensor& grad_output, const Tensor& mask, double scale)) {
+  if (is_integral(grad_output.dtype(), true))
+    return grad_output * (mask.to(default_dtype()) * Scalar(scale));
   const Wide w({&grad_output});
   return w.rounded(w(grad_output) * (mask.to(w.compute()) * Scalar(scale)));
 }

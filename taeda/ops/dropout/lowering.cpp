@@ -39,12 +39,13 @@ void native_dropout(const Tensor& input, double p, std::optional<bool> train, co
 
 void native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale,
                              const Tensor& out) {
-  if (!is_real(grad_output) || mask.dtype() != DType::Bool) return;
+  if (!is_real(out) || mask.dtype() != DType::Bool) return;
   Lowering& l = Lowering::current();
   const Definition &grad = l.of(grad_output), &m = l.of(mask);
-  l.define(out, [&grad, &m, scale](Emitter& e, const Place& at) {
+  const Type type = kernel::compute_type(out.dtype());
+  l.define(out, [&grad, &m, scale, type](Emitter& e, const Place& at) {
     const Sym is_kept = e.read(m, broadcast_place(e.pool(), grad.sizes, m.sizes, at));
-    return kept(e, is_kept, e.read(grad, at), scale);
+    return kept(e, is_kept, e.cast(e.read(grad, at), type), scale);
   });
 }
 

@@ -14,7 +14,8 @@ std::tuple<Tensor, Tensor> native_dropout_meta(const Tensor& input, double, std:
 }
 Tensor native_dropout_backward_meta(const Tensor& grad_output, const Tensor& mask, double) {
   if (mask.sym_sizes() != grad_output.sym_sizes()) mask.expand(grad_output.sym_sizes());
-  return taeda::empty_like(grad_output);
+  if (!is_integral(grad_output.dtype(), true)) return taeda::empty_like(grad_output);
+  return taeda::empty_like(grad_output, default_dtype());
 }
 
 namespace {

@@ -1,17 +1,24 @@
 // Elements at places along a dimension that a tensor holds.
 #include "taeda/ops/gather_scatter/lowerings.h"
+#include "taeda/ops/index_map.h"
 
 namespace taeda::lowering {
+namespace {
+
+// An index without elements may have any number of dimensions: there is nothing to do for it then.
+bool names_nothing(const Tensor& self, const Tensor& index) {
+  return self.dim() != index.dim() && self.dim() > 0 && index.dim() > 0;
+}
+
+}  // namespace
 
 void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Tensor& out) {
-  if (self.dim() == 0 || index.dim() == 0) return;  // scalars count as vectors: left to the call
+  if (names_nothing(self, index)) return filled(out, 0);
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index);
-  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
-  l.define(out, [&x, &i, along](Emitter& e, const Place& at) {
-    Place place = at;
-    place[along] = e.indirect(e.read(i, at), x.sizes[along], false);
-    return e.read(x, place);
+  l.define(out, [&x, &i, along = vector_dim(dim, self)](Emitter& e, const Place& at) {
+    const NamedPlace named(e, x, at, along, e.read(i, at));
+    return named.checked(e, e.read(x, named.place));
   });
 }
 
@@ -19,16 +26,16 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Te
 // call: they are kept in float until all are there.
 void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                  const Tensor& out) {
-  if (self.dim() == 0 || index.dim() == 0) return;
   if (self.dtype() == DType::Bool || is_reduced_float(self.dtype())) return;
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index), &added = l.of(src);
-  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
-  l.scatter(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); },
-            {i.sizes, [&x, &i, &added, along](Emitter& e, const Place& at) {
-               Place to = at;
-               to[along] = e.indirect(e.read(i, at), x.sizes[along], false);
-               return Scatter::Update{to, e.read(added, at)};
+  const auto kept = [&x](Emitter& e, const Place& at) { return e.read(x, at); };
+  if (names_nothing(self, index)) return l.define(out, kept);
+  l.scatter(out, kept,
+            {i.sizes, [&x, &i, &added, along = vector_dim(dim, self)](Emitter& e, const Place& at) {
+               const NamedPlace named(e, x, at, along, e.read(i, at));
+               const Sym value = e.read(added, vector_place(e.pool(), at, added.sizes.size()));
+               return Scatter::Update{named.place, named.checked(e, value)};
              }});
 }
 

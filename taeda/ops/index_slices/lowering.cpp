@@ -1,17 +1,24 @@
 // Slices at places that a tensor holds.
+#include "taeda/ops/index_map.h"
 #include "taeda/ops/index_slices/lowerings.h"
 
 namespace taeda::lowering {
+namespace {
+
+// The number of the slice of `x` that the slice at a place is.
+Sym slice_number(Emitter& e, const Definition& index, const Place& at, size_t along) {
+  const Place number = at.empty() ? Place() : Place{at[along]};
+  return e.read(index, vector_place(e.pool(), number, index.sizes.size()));
+}
+
+}  // namespace
 
 void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
-  if (self.dim() == 0 || index.dim() == 0) return;  // scalars count as vectors: left to the call
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index);
-  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
-  l.define(out, [&x, &i, along](Emitter& e, const Place& at) {
-    Place place = at;
-    place[along] = e.indirect(e.read(i, {at[along]}), x.sizes[along], false);
-    return e.read(x, place);
+  l.define(out, [&x, &i, along = vector_dim(dim, self)](Emitter& e, const Place& at) {
+    const NamedPlace named(e, x, at, along, slice_number(e, i, at, along));
+    return named.checked(e, e.read(x, named.place));
   });
 }
 
@@ -19,21 +26,19 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Te
 // they are kept in float until all are there.
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                const Scalar& alpha, const Tensor& out) {
-  if (self.dim() == 0 || index.dim() == 0) return;
   if (self.dtype() == DType::Bool || is_reduced_float(self.dtype())) return;
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index), &added = l.of(source);
-  const size_t along = static_cast<size_t>(wrap_dim(dim, self.dim()));
+  const size_t along = vector_dim(dim, self);
   const bool is_scaled = !alpha.equals(1);
   l.scatter(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); },
             {added.sizes, [&x, &i, &added, along, is_scaled, scale = l.number(alpha),
                            dtype = out.dtype()](Emitter& e, const Place& at) {
-               Place to = at;
-               to[along] = e.indirect(e.read(i, {at[along]}), x.sizes[along], false);
-               const Sym value = e.read(added, at);
-               if (!is_scaled) return Scatter::Update{to, value};
+               const NamedPlace named(e, x, at, along, slice_number(e, i, at, along));
+               const Sym value = named.checked(e, e.read(added, at));
+               if (!is_scaled) return Scatter::Update{named.place, value};
                const Sym by = kernel::as_stored(e.graph(), scale(e, e.type_of(value)), dtype);
-               return Scatter::Update{to, value * by};
+               return Scatter::Update{named.place, value * by};
              }});
 }
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "taeda/ops/cpp_name.h"
+#include "taeda/ops/factorizations/functions.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/matrix_forms/declarations.h"
 #include "taeda/ops/matrix_forms/functions.h"
@@ -143,15 +144,13 @@ Tensor& chain_matmul_out(TensorList matrices, Tensor& out) {
 
 namespace {
 
-void check_power(const Tensor& self, int64_t n) {
+void check_power(const Tensor& self) {
   TAEDA_CHECK(self.dim() >= 2,
               "linalg.matrix_power: The input tensor must have at least 2 "
               "dimensions.");
   TAEDA_CHECK(self.sym_size(-1) == self.sym_size(-2),
               "linalg.matrix_power: A must be batches of square matrices, but they are ",
               self.sym_size(-2), " by ", self.sym_size(-1), " matrices");
-  TAEDA_CHECK_NOT_IMPLEMENTED(n >= 0, "linalg.matrix_power: got the power ", n,
-                              ", which needs an inverse; powers from 0 on are supported");
 }
 
 // Squares, and the product of those whose bit n has, for n > 1; `last` multiplies the last pair.
@@ -169,7 +168,9 @@ auto power_of(const Tensor& self, int64_t n, Last&& last) {
 }  // namespace
 
 Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
-  check_power(self, n);
+  check_power(self);
+  if (n == -1) return taeda::linalg_inv(self);
+  if (n < 0) return taeda::linalg_matrix_power(taeda::linalg_inv(self), -n);
   if (n == 0) {
     const Tensor ones = taeda::ones_like(self.diagonal(0, -2, -1));
     return self.clone().copy_(taeda::diag_embed(ones));
@@ -178,10 +179,12 @@ Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
   return power_of(self, n, [](const Tensor& a, const Tensor& b) { return a.matmul(b); });
 }
 Tensor& linalg_matrix_power_out(const Tensor& self, int64_t n, Tensor& out) {
-  check_power(self, n);
+  check_power(self);
   TAEDA_CHECK(can_cast(self.dtype(), out.dtype()),
               "matrix_power: Expected result to be safely castable from ", self.dtype(),
               " dtype, but got result with dtype ", out.dtype());
+  if (n == -1) return taeda::linalg_inv_out(out, self);
+  if (n < 0) return taeda::linalg_matrix_power_out(out, taeda::linalg_inv(self), -n);
   resize_output(out, self.sym_sizes());
   if (n == 0) {
     out.zero_();

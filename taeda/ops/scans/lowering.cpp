@@ -1,4 +1,5 @@
 // Running extremes and running sums of exponentials.
+#include "taeda/ops/index_map.h"
 #include "taeda/ops/scans/lowerings.h"
 
 namespace taeda::lowering {
@@ -6,9 +7,13 @@ namespace {
 
 void running_extreme(const char* body, const Tensor& self, int64_t dim, const Tensor& values,
                      const Tensor& indices) {
-  if (self.dim() == 0 || self.dtype() == DType::Bool) return;
+  if (self.dtype() == DType::Bool) return;
   Lowering& l = Lowering::current();
   const Definition& x = l.of(self);
+  if (self.dim() == 0) {
+    l.define(values, [&x](Emitter& e, const Place& at) { return e.read(x, at); });
+    return filled(indices, 0);
+  }
   const auto along = static_cast<size_t>(wrap_dim(dim, self.dim()));
   const Reduction& running = l.scan(body, x.sizes, along, [&x, along](Emitter& e, const Place& at) {
     return std::vector<Sym>{e.read(x, at), e.index(at[along])};
@@ -29,9 +34,11 @@ void cummin(const Tensor& self, int64_t dim, const Tensor& out0, const Tensor& o
 }
 
 void logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) {
-  if (self.dim() == 0 || self.is_complex()) return;
+  if (self.is_complex()) return;
   Lowering& l = Lowering::current();
   const Definition& x = l.of(self);
+  if (self.dim() == 0)
+    return l.define(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); });
   const auto along = static_cast<size_t>(wrap_dim(dim, self.dim()));
   const Reduction& running = l.scan("logaddexp", x.sizes, along, [&x](Emitter& e, const Place& at) {
     return std::vector<Sym>{e.cast(e.read(x, at), Type::F64)};

@@ -93,7 +93,8 @@ Tensor& diff_out(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepe
 // ---- gradient ----
 namespace {
 
-using Spacings = std::vector<Tensor>;  // per dimension: a number, or the coordinates of its points
+using Spacings = std::vector<Scalar>;  // per dimension: the distance of its points
+using Points = std::vector<Tensor>;    // per dimension: their coordinates
 
 std::vector<int64_t> gradient_dims(const Tensor& self, std::optional<int64_t> dim) {
   if (dim) return {wrap_dim(*dim, self.dim())};
@@ -167,12 +168,18 @@ Tensor uneven_gradient(const Tensor& self, const Tensor& points, int64_t dim, in
   return taeda::cat({first, center, last}, dim);
 }
 
-Tensor even_gradient(const Tensor& self, const Tensor& spacing, int64_t dim, int64_t edge_order) {
+// Twice a distance. A number that is known is no work for a program that is traced.
+Tensor twice(const Scalar& spacing) {
+  if (spacing.is_symbolic() || spacing.is_complex()) return wrapped_scalar(spacing) * Scalar(2.0);
+  return wrapped_scalar(Scalar(2.0 * spacing.to_double()));
+}
+
+Tensor even_gradient(const Tensor& self, const Scalar& spacing, int64_t dim, int64_t edge_order) {
   const SymInt n = self.sym_size(dim), one(1);
   const auto part = [&](const SymInt& from, const SymInt& count) {
     return self.narrow(dim, from, count);
   };
-  const Tensor center = (part(2, n - SymInt(2)) - part(0, n - SymInt(2))) / (spacing * Scalar(2.0));
+  const Tensor center = (part(2, n - SymInt(2)) - part(0, n - SymInt(2))) / twice(spacing);
   Tensor first, last;
   if (edge_order == 1) {
     first = (part(1, one) - part(0, one)) / spacing;
@@ -187,25 +194,22 @@ Tensor even_gradient(const Tensor& self, const Tensor& spacing, int64_t dim, int
   return taeda::cat({first, center, last}, dim);
 }
 
-std::vector<Tensor> gradients_of(const Tensor& self, const Spacings& spacings, IntList dims,
-                                 int64_t edge_order, bool is_even) {
+std::vector<Tensor> even_gradients(const Tensor& self, const Spacings& spacings, IntList dims,
+                                   int64_t edge_order) {
   std::vector<Tensor> out;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t d = wrap_dim(dims[i], self.dim());
-    out.push_back(is_even ? even_gradient(self, spacings[i], d, edge_order)
-                          : uneven_gradient(self, spacings[i], d, edge_order));
-  }
+  for (size_t i = 0; i < dims.size(); ++i)
+    out.push_back(even_gradient(self, spacings[i], wrap_dim(dims[i], self.dim()), edge_order));
+  return out;
+}
+std::vector<Tensor> uneven_gradients(const Tensor& self, const Points& points, IntList dims,
+                                     int64_t edge_order) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < dims.size(); ++i)
+    out.push_back(uneven_gradient(self, points[i], wrap_dim(dims[i], self.dim()), edge_order));
   return out;
 }
 
-Spacings repeated_spacing(const Scalar& spacing, size_t count) {
-  return Spacings(count, wrapped_scalar(spacing));
-}
-Spacings each_spacing(Span<double> spacing) {
-  Spacings out;
-  for (const double s : spacing) out.push_back(wrapped_scalar(Scalar(s)));
-  return out;
-}
+Spacings each_spacing(Span<double> spacing) { return Spacings(spacing.begin(), spacing.end()); }
 
 }  // namespace
 
@@ -213,41 +217,40 @@ std::vector<Tensor> gradient_scalarint(const Tensor& self, std::optional<Scalar>
                                        std::optional<int64_t> dim, int64_t edge_order) {
   const std::vector<int64_t> dims = gradient_dims(self, dim);
   check_gradient(self, {}, dim ? std::optional<IntList>(dims) : std::nullopt, edge_order);
-  return gradients_of(self, repeated_spacing(spacing.value_or(Scalar(1)), dims.size()), dims,
-                      edge_order, true);
+  return even_gradients(self, Spacings(dims.size(), spacing.value_or(Scalar(1))), dims, edge_order);
 }
 std::vector<Tensor> gradient_scalararray(const Tensor& self, const Scalar& spacing, IntList dim,
                                          int64_t edge_order) {
   check_gradient(self, {}, dim, edge_order);
-  return gradients_of(self, repeated_spacing(spacing, dim.size()), dim, edge_order, true);
+  return even_gradients(self, Spacings(dim.size(), spacing), dim, edge_order);
 }
 std::vector<Tensor> gradient_array(const Tensor& self, IntList dim, int64_t edge_order) {
   check_gradient(self, {}, dim, edge_order);
-  return gradients_of(self, repeated_spacing(Scalar(1), dim.size()), dim, edge_order, true);
+  return even_gradients(self, Spacings(dim.size(), Scalar(1)), dim, edge_order);
 }
 std::vector<Tensor> gradient_scalarrayint(const Tensor& self, Span<double> spacing,
                                           std::optional<int64_t> dim, int64_t edge_order) {
   const std::vector<int64_t> dims = gradient_dims(self, dim);
   check_gradient(self, spacing.size(), dim ? std::optional<IntList>(dims) : std::nullopt,
                  edge_order);
-  return gradients_of(self, each_spacing(spacing), dims, edge_order, true);
+  return even_gradients(self, each_spacing(spacing), dims, edge_order);
 }
 std::vector<Tensor> gradient_scalarrayarray(const Tensor& self, Span<double> spacing, IntList dim,
                                             int64_t edge_order) {
   check_gradient(self, spacing.size(), dim, edge_order);
-  return gradients_of(self, each_spacing(spacing), dim, edge_order, true);
+  return even_gradients(self, each_spacing(spacing), dim, edge_order);
 }
 std::vector<Tensor> gradient_tensorarrayint(const Tensor& self, TensorList spacing,
                                             std::optional<int64_t> dim, int64_t edge_order) {
   const std::vector<int64_t> dims = gradient_dims(self, dim);
   check_gradient(self, spacing.size(), dim ? std::optional<IntList>(dims) : std::nullopt,
                  edge_order);
-  return gradients_of(self, Spacings(spacing.begin(), spacing.end()), dims, edge_order, false);
+  return uneven_gradients(self, Points(spacing.begin(), spacing.end()), dims, edge_order);
 }
 std::vector<Tensor> gradient_tensorarray(const Tensor& self, TensorList spacing, IntList dim,
                                          int64_t edge_order) {
   check_gradient(self, spacing.size(), dim, edge_order);
-  return gradients_of(self, Spacings(spacing.begin(), spacing.end()), dim, edge_order, false);
+  return uneven_gradients(self, Points(spacing.begin(), spacing.end()), dim, edge_order);
 }
 
 // ---- trapezoids ----

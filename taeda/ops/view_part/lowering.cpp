@@ -118,8 +118,8 @@ void diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2, co
 }
 
 void unfold(const Tensor& self, int64_t dimension, int64_t, int64_t step, const Tensor& out) {
-  if (self.dim() == 0) return;
   Lowering& l = Lowering::current();
+  if (self.dim() == 0) return l.view(out, self, [](const Place&) { return Place(); });
   symbolic::ExprPool& pool = l.pool();
   const size_t along = static_cast<size_t>(wrap_dim(dimension, self.dim()));
   l.view(out, self, [&pool, along, step](const Place& at) {

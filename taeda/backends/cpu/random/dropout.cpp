@@ -85,6 +85,9 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   check_dropout_mask(mask);
+  // The scale is a float, and so is its product with whole numbers.
+  if (is_integral(grad_output.dtype(), true))
+    return native_dropout_backward(grad_output.to(default_dtype()), mask, scale);
   Tensor out = taeda::empty_like(grad_output);
   const bool is_whole = mask.sizes() == grad_output.sizes();
   const Tensor wide = is_whole ? mask : mask.expand(grad_output.sym_sizes());
