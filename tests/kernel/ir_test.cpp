@@ -26,23 +26,23 @@ TEST(KernelText, EveryKindOfConstant) {
   value %0 = constant 0.10000000000000001 -0 : c128
   value %1 = constant inf nan : c128
   value %2 = add %0 %1 : c128
-  value %3 = constant true : mask
-  value %4 = constant -9223372036854775808 : i64
-  value %5 = cast %4 : f32
-  value %6 = constant 18446744073709551615 : u64
-  value %7 = cast %6 : f32
-  value %8 = add %5 %7 : f32
-  value %9 = constant -2147483648 : i32
-  value %10 = cast %9 : f32
-  value %11 = where %3 %8 %10 : f32
-  value %12 = uniform 1 : u64
-  value %13 = uniform 2 : u64
-  value %14 = random word [i] %12 %13 : i64
-  value %15 = cast %14 : f32
-  value %16 = add %11 %15 : f32
+  value %3 = constant -9223372036854775808 : i64
+  value %4 = cast %3 : f32
+  value %5 = constant 18446744073709551615 : u64
+  value %6 = cast %5 : f32
+  value %7 = add %4 %6 : f32
+  value %8 = constant -2147483648 : i32
+  value %9 = cast %8 : f32
+  value %10 = add %7 %9 : f32
+  value %11 = uniform 1 : u64
+  value %12 = uniform 2 : u64
+  value %13 = random word [i] %11 %12 : i64
+  value %14 = cast %13 : f32
+  value %15 = add %10 %14 : f32
+  value %16 = constant true : mask
   loop i < n
     store y[i] = %2
-    atomic_max scratch[i] = %16 if %3
+    atomic_max scratch[i] = %15 if %16
 )";
   EXPECT_EQ(dump(parse_kernel(text)), text);
 }

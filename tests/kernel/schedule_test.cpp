@@ -91,7 +91,46 @@ TEST(Schedule, LoopsAreCutWhereMasksChange) {
 )");
   cut_at_masks(kernel);
   verify(kernel);
-  EXPECT_EQ(dump(kernel), R"()");
+  EXPECT_EQ(dump(kernel), R"(kernel joined(rows, m, n)
+  buffer y float32[rows*m + rows*n]
+  buffer a float32[rows*m]
+  buffer b float32[rows*n]
+  value %0 = load a[m*i + j] : f32
+  value %1 = load b[n*i + j] : f32
+  loop i < rows, j < m
+    store y[m*i + n*i + j] = %0
+  barrier
+  loop i < rows, j < n
+    store y[m*i + n*i + m + j] = %1
+)");
+}
+
+// Where a mask changes at a place that may lie beyond the axis, both loops stay inside.
+TEST(Schedule, CutsStayInsideOfTheAxis) {
+  Kernel kernel = parse_kernel(R"(kernel padded(n)
+  buffer y float32[25]
+  buffer a float32[n]
+  value %0 = index [j] : i64
+  value %1 = index [n] : i64
+  value %2 = lt %0 %1 : mask
+  value %3 = constant 0 : f32
+  value %4 = load a[j] if %2 else %3 : f32
+  loop j < 25
+    store y[j] = %4
+)");
+  cut_at_masks(kernel);
+  verify(kernel);
+  EXPECT_EQ(dump(kernel), R"(kernel padded(n)
+  buffer y float32[25]
+  buffer a float32[n]
+  value %0 = load a[j] : f32
+  value %1 = constant 0 : f32
+  loop j < Min(25, n)
+    store y[j] = %0
+  barrier
+  loop j < 25 - Min(25, n)
+    store y[j + Min(25, n)] = %1
+)");
 }
 
 TEST(Schedule, ReorderKeepsBindingsWhereTheyFit) {

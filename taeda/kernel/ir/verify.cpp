@@ -114,6 +114,19 @@ class Verifier {
     return symbolic::range_of_op(e, args);
   }
 
+  // The greatest value of an index here. Its axes end where their extents say, whatever sizes those
+  // are made of: i + m stays below n for i < n - m.
+  int64_t last_of(const Expr* at) const {
+    const Expr* last = at;
+    for (auto axis = around_.rbegin(); axis != around_.rend(); ++axis) {
+      const Expr* stride = stride_of(*kernel_.pool, last, (*axis)->var);
+      if (!stride || stride->range.lo < 0) return range_here(at).hi;
+      const Expr* end = kernel_.pool->subtract((*axis)->extent, kernel_.pool->integer(1));
+      last = symbolic::substitute(*kernel_.pool, last, {{(*axis)->var, end}});
+    }
+    return std::min(range_here(at).hi, last->range.hi);
+  }
+
   // Everything under the roots can be computed here.
   void check_values(const std::vector<NodeId>& roots) const {
     for (NodeId root : roots)
@@ -276,7 +289,7 @@ class Verifier {
     check_type(holds(buffer.dtype, type), kernel_.name, " stores ", type_name(type),
                " into buffer ", buffer.name, " of ", dtype_name(buffer.dtype));
     if (store.mask < 0 && buffer.numel->is_constant()) {
-      const int64_t last = range_here(store.at).hi, size = buffer.numel->value.integer;
+      const int64_t last = last_of(store.at), size = buffer.numel->value.integer;
       // No iteration stores into a buffer without elements.
       check(symbolic::is_infinite(last) || last < size || size == 0, kernel_.name, " stores into ",
             buffer.name, " at ", symbolic::text_of(store.at), ", which reaches ", last, " of ",
