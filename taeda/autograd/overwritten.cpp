@@ -28,7 +28,7 @@ class Search final : public SavedVisitor {
   void tensor(const char*, SavedTensor& saved) override {
     if (found_ || saved.is_freed() || !saved.kept_tensor().defined()) return;
     try {
-      saved.unpack(node_);
+      saved.check(node_);
     } catch (const Error& e) {
       found_ = e;
     }

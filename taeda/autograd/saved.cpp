@@ -188,6 +188,13 @@ Tensor SavedTensor::unpack(Node* node) const {
   return is_output_ && has_history_ && grad_enabled() ? with_history(data, node) : data;
 }
 
+void SavedTensor::check(const Node* node) const {
+  if (!held_ || is_packed_) return;
+  const Tensor data = plain();
+  check_unmodified(data, node);
+  check_attached(data);
+}
+
 Tensor SavedTensor::unpack_with_history(Node* node) const {
   Tensor data = unpack(node);
   const bool lacks_history = is_output_ && has_history_ && !is_packed_ && !requires_grad(data);

@@ -27,6 +27,9 @@ class TAEDA_API SavedTensor {
   Tensor unpack_with_history(Node* node) const;
   // Packs the kept tensor; throws PyTorch's errors if that is too late.
   void register_hooks(IntrusivePtr<SavedTensorHooks> hooks);
+  // Throws where unpack would because the values were overwritten or the tensor was detached. What
+  // a hook packed has no version, and the hook is not called.
+  void check(const Node* node) const;
   // Frees the tensor; unpack throws from now on.
   void release();
   bool is_freed() const { return is_freed_; }
