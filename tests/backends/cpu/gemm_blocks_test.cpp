@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace taeda::cpu {
 namespace {
+
+// Before the first product asks: a library would compute some of them, and packs nothing here.
+[[maybe_unused]] const int kWithoutLibrary = setenv("TAEDA_ONEDNN", "0", 1);
 
 struct Sizes {
   int64_t m, n, k;

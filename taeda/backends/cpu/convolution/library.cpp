@@ -314,7 +314,7 @@ Done library_convolution(Pass pass, const Tensors& t, const Tensor& bias) {
   };
   const PostOps* post_ops = pass == Pass::Forward ? t.finish.post_ops : nullptr;
   Done done = Done::Nothing;
-  if (post_ops && are_per_channel(*post_ops) && onednn::keeps_special_values(*post_ops) &&
+  if (post_ops && are_per_channel(*post_ops) && onednn::computes_as_eager(*post_ops) &&
       run(*post_ops))
     done = Done::Finished;
   else if (run({}))

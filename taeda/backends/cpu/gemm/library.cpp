@@ -180,7 +180,7 @@ LibraryWork library_product(const Product<T>& p) {
     return kept_matmul(key, post_ops).run(p, post_ops);
   };
   LibraryWork done = LibraryWork::Nothing;
-  if (p.post_ops && onednn::keeps_special_values(*p.post_ops) && run(*p.post_ops))
+  if (p.post_ops && onednn::computes_as_eager(*p.post_ops) && run(*p.post_ops))
     done = LibraryWork::Finished;
   else if (run({}))
     done = LibraryWork::Computed;

@@ -11,9 +11,9 @@ namespace taeda::cpu::onednn {
 using PostOpWords = SmallVector<int64_t, 8>;
 PostOpWords words_of(const PostOps& ops);
 
-// Whether the library's activations give what eager's give for infinities and NaN, too: tried once
-// for each.
-bool keeps_special_values(const PostOps& ops);
+// Whether the library's operations give what eager's give: activations for infinities and NaN, too,
+// and several lines a * x + b their own numbers. Tried once for each.
+bool computes_as_eager(const PostOps& ops);
 
 // The attributes of one primitive, with memory objects for operands. Without operations there are
 // none.
