@@ -367,7 +367,7 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
                            const std::string& instruction) {
   if (!options_.report) return false;
   const std::string file = code ? text_of(code->co_filename) : "";
-  const dynamo::SessionScope natively(nullptr);
+  const GraphRecorder::Natively natively;
   Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
@@ -391,7 +391,7 @@ void CompiledRegions::fail_whole(const std::string& reason, const Places& places
 }
 
 Ref CompiledRegions::unsupported(const std::string& reason, const Places& places) {
-  const dynamo::SessionScope natively(nullptr);
+  const GraphRecorder::Natively natively;
   const Ref make(dynamo_error("unsupported"));
   const Ref lines(PyList_New(0));
   for (const auto& [code, line] : places) {

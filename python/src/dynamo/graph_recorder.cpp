@@ -85,6 +85,10 @@ bool init_recorder_mode(PyObject* module) {
                                             reinterpret_cast<PyObject*>(mode_type)) == 0;
 }
 
+bool GraphRecorder::records(PyObject* function_mode) {
+  return Py_IS_TYPE(function_mode, mode_type);
+}
+
 GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards,
                              History& history, Dynamic dynamic, PyObject* compile, bool is_whole)
     : sources_(sources),

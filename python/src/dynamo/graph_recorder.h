@@ -36,6 +36,8 @@ class GraphRecorder final : public dynamo::Recorder {
  public:
   // A scope in which Python code of others runs as it does without a capture.
   class Natively;
+  // Whether a function mode is that of a recorder.
+  static bool records(PyObject* function_mode);
   // `compile(graph, inputs, bodies)` gives a callable and whether a backend of the program made it;
   // borrowed.
   GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& guards, History& history,

@@ -93,6 +93,10 @@ Ref with_truth_values(PyObject* function, PyObject* args);
 // Python code that belongs to the recorder, not to the program: neither captured nor recorded.
 class GraphRecorder::Natively {
  public:
+  // On behalf of whatever records on this thread.
+  Natively() : scope_(nullptr) {
+    if (is_function_mode_active() && records(innermost_function_mode())) aside_.emplace();
+  }
   explicit Natively(const GraphRecorder& recorder) : scope_(nullptr) {
     if (is_function_mode_active() && innermost_function_mode() == recorder.function_mode_.get())
       aside_.emplace();
