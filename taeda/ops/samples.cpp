@@ -147,7 +147,8 @@ class Reader {
   }
   static Tensor gram(const Tensor& t) {
     if (is_integral(t.dtype(), true)) return gram(t.to(DType::Double)).to(t.dtype());
-    const Tensor product = t.matmul(t.conj().resolve_conj().transpose(-2, -1));
+    // Numbers of a sample are the same everywhere, those of a product are not.
+    const Tensor product = t.unsqueeze(-2).mul(t.conj().resolve_conj().unsqueeze(-3)).sum(-1);
     return product.add(taeda::eye(product.sym_size(-1), t.dtype()));
   }
   Tensor viewed(Tensor t) {
