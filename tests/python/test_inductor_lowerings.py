@@ -214,6 +214,51 @@ PROGRAMS = {
     ),
     "adaptive_avg_pool": (lambda x: F.adaptive_avg_pool2d(x, 2) * 2, [leaf(2, 3, 8, 8)], None),
     "nearest": (lambda x: F.interpolate(x, scale_factor=2) + 1, [IMAGE], [IMAGES]),
+    "nearest_by_any_factor": (
+        lambda x: (
+            F.interpolate(x * 2, size=(5, 19)) + 1,
+            F.interpolate(x, size=(90, 60)),
+            F.interpolate(x, size=(90, 60), mode="nearest-exact"),
+        ),
+        [t.randn(2, 4, 8, 7)],
+        [t.randn(5, 3, 30, 41)],
+    ),
+    "nearest_by_given_factors": (
+        lambda x: (
+            F.interpolate(x, scale_factor=(1.7, 0.6)),
+            F.interpolate(x, scale_factor=(1.3, 21), mode="nearest-exact"),
+        ),
+        [IMAGE],
+        [IMAGES],
+    ),
+    "nearest_of_channels_last": (
+        lambda x: (
+            F.interpolate(x, size=(90, 70)) + 1,
+            F.interpolate(x, size=(90, 70), mode="nearest-exact"),
+        ),
+        [IMAGE.contiguous(memory_format=t.channels_last)],
+        None,
+    ),
+    "nearest_in_other_dimensions": (
+        lambda x: (
+            F.interpolate(x, size=13),
+            F.interpolate(x.double(), size=5, mode="nearest-exact"),
+            F.interpolate(x[None, None], size=(5, 2, 9)),
+            F.interpolate(x[None].bfloat16(), size=(6, 9), mode="nearest-exact"),
+        ),
+        [t.randn(2, 3, 7)],
+        [t.randn(4, 2, 31)],
+    ),
+    "adaptive_max_pool": (
+        lambda x: F.adaptive_max_pool2d(x * 2, (4, 2), return_indices=True),
+        [IMAGE],
+        None,
+    ),
+    "patches": (
+        lambda x: (F.unfold(x * 2, (2, 3), 1, (0, 1), 2), F.unfold(x[0], 3, 2)),
+        [t.randn(2, 4, 8, 7)],
+        [t.randn(3, 5, 9, 10)],
+    ),
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2) + 1, [IMAGE], [IMAGES]),
     "dropout": (
         lambda x, w: F.dropout(F.relu(x @ w), 0.5).sum(1),
@@ -231,6 +276,59 @@ PROGRAMS = {
         [LONGER],
     ),
     "bernoulli": (lambda x: t.bernoulli(x, 0.3) * x, [X], [LONGER]),
+    "bernoulli_by_element": (
+        lambda x: (t.bernoulli(x.sigmoid()), t.zeros(10, dtype=t.int8).bernoulli_(x[0].sigmoid())),
+        [X],
+        [LONGER],
+    ),
+    "distributions": (
+        lambda x: (
+            t.empty_like(x).exponential_(2.5) + 1,
+            t.empty_like(x).cauchy_(1, 0.5),
+            t.empty_like(x).log_normal_(0.5, 2),
+            t.empty_like(x).geometric_(0.3),
+        ),
+        [X],
+        [t.randn(900, 33)],
+    ),
+    "distributions_of_doubles": (
+        lambda x: (
+            t.empty_like(x).exponential_(0.7),
+            t.empty_like(x).cauchy_(-1, 3),
+            t.empty_like(x).log_normal_(),
+            t.empty_like(x).geometric_(0.01),
+        ),
+        [t.randn(90, 33).double()],
+        None,
+    ),
+    "distributions_of_halves": (
+        lambda x: (
+            t.empty_like(x).exponential_(0.7),
+            t.empty_like(x).cauchy_(),
+            t.normal(x, x.abs()),
+            t.empty_like(x).geometric_(0.2),
+        ),
+        [t.randn(90, 33).bfloat16()],
+        None,
+    ),
+    "integers_of_a_range": (
+        lambda x: (
+            t.empty(5, 3, dtype=t.int64).random_(),
+            t.empty_like(x).random_(-7, 9),
+            t.empty_like(x, dtype=t.uint8).random_(11),
+            t.empty_like(x, dtype=t.int64).random_(-(2**40), 2**41),
+            t.empty_like(x, dtype=t.uint8).geometric_(0.02),
+        ),
+        [X],
+        [LONGER],
+    ),
+    "normal_with_parameters": (
+        lambda x, y: (t.normal(x, 2.0), t.normal(1.5, x.abs()), t.normal(y, x.abs())),
+        [X, t.randn(10)],
+        [LONGER, t.randn(10)],
+    ),
+    "rrelu": (lambda x: F.rrelu(x, 0.1, 0.4, training=True), [leaf(6, 10)], [leaf(9, 10)]),
+    "rrelu_of_doubles": (lambda x: F.rrelu(x, training=True) * 2, [X.double()], None),
     "uniform": (
         lambda x: t.empty_like(x).uniform_(-1, 3) * x + t.normal(1.0, 2.0, (10,)),
         [X],
@@ -305,6 +403,23 @@ COUNTS = {
         [(1,), (1,)],
     ),
     "nearest": ([(1,)],),
+    "nearest_by_any_factor": ([(8,)],),
+    "nearest_by_given_factors": ([(6,)],),
+    "nearest_of_channels_last": ([(5,)],),
+    "nearest_in_other_dimensions": ([(11,)],),
+    "adaptive_max_pool": (
+        [(1, "adaptive_max_pool2d")],
+        [(1,)],
+    ),
+    "patches": ([(2,)],),
+    "bernoulli_by_element": ([(2,)],),
+    "distributions": ([(4,)],),
+    "distributions_of_doubles": ([(4,)],),
+    "distributions_of_halves": ([(4,)],),
+    "integers_of_a_range": ([(5,)],),
+    "normal_with_parameters": ([(1,)],),
+    "rrelu": ([(1,), (1,)],),
+    "rrelu_of_doubles": ([(1,)],),
     "pixel_shuffle": ([(1,)],),
     "dropout": ([(2, "mm"), (1, "mm", "mm")],),
     "native_dropout": ([(1,)],),
@@ -353,6 +468,25 @@ def test_a_class_out_of_range_raises_eagers_error():
     for _ in range(2):
         with pytest.raises(IndexError) as raised:
             compiled(X, bad)
+        assert str(raised.value) == str(eager.value)
+        compiled.compile_native()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: t.bernoulli(x), lambda x: t.normal(x, x - 1), lambda x: t.normal(2.0, x - 1)],
+)
+def test_a_parameter_that_no_distribution_has_raises_eagers_error(f):
+    good, bad = t.ones(3, 5), t.ones(3, 5)
+    bad[1, 2] = -1
+    compiled = captured(f, [good], "symbolic")
+    assert counts_of(compiled) == [(1,)]
+    with pytest.raises(RuntimeError) as eager:
+        f(bad)
+    for _ in range(2):
+        check(f, [good], compiled)
+        with pytest.raises(RuntimeError) as raised:
+            compiled(bad)
         assert str(raised.value) == str(eager.value)
         compiled.compile_native()
 

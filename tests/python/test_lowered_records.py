@@ -26,7 +26,6 @@ DTYPES = [
 CLOSE = {
     "_native_batch_norm_legit_functional",
     "_reduced_squared_difference",
-    "log_normal_",
     "native_batch_norm_backward",
     "nll_loss_forward",
     "nll_loss2d_forward",

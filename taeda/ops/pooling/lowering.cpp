@@ -140,6 +140,18 @@ Greatest greatest(Emitter& e, const Windows& windows, const Definition& x, const
   return best;
 }
 
+void define_greatest(const Windows& windows, const Tensor& self, const Tensor& values,
+                     const Tensor& places) {
+  Lowering& l = Lowering::current();
+  const Definition& x = l.of(self);
+  l.define(values, [windows, &x](Emitter& e, const Place& at) {
+    return greatest(e, windows, x, at).value;
+  });
+  l.define(places, [windows, &x](Emitter& e, const Place& at) {
+    return greatest(e, windows, x, at).index;
+  });
+}
+
 // Gradients are added at the places that are kept of them, in the order of windows. A window
 // without elements has a place behind the plane, and nothing is added for it.
 void scatter_windows(const Windows& windows, const Definition& grad, const Definition& places,
@@ -255,15 +267,12 @@ void max_pool2d_with_indices(const Tensor& self, IntList kernel_size, IntList st
   const Windows windows(window, self, out0, ceil_mode);
   // Windows that overlap share the greatest elements of columns, which the library's kernel finds
   // in vectors; an element for each of them would be read lane by lane.
-  if (!windows.is_small() || !windows.is_dense_or_apart()) return;
-  Lowering& l = Lowering::current();
-  const Definition& x = l.of(self);
-  l.define(out0, [windows, &x](Emitter& e, const Place& at) {
-    return greatest(e, windows, x, at).value;
-  });
-  l.define(out1, [windows, &x](Emitter& e, const Place& at) {
-    return greatest(e, windows, x, at).index;
-  });
+  if (windows.is_small() && windows.is_dense_or_apart()) define_greatest(windows, self, out0, out1);
+}
+
+void adaptive_max_pool2d(const Tensor& self, IntList, const Tensor& out0, const Tensor& out1) {
+  const std::optional<MeanWindows> even = even_windows(self, out0);
+  if (even && even->windows.is_small()) define_greatest(even->windows, self, out0, out1);
 }
 
 void max_pool2d_with_indices_backward(const Tensor& grad_output, const Tensor& self,

@@ -35,4 +35,34 @@ class ElementDraws {
   kernel::RandomStream stream_;
 };
 
+inline kernel::Draw uniform_draw(DType dtype) {
+  switch (dtype) {
+    case DType::BFloat16: return kernel::Draw::Uniform8;
+    case DType::Half: return kernel::Draw::Uniform11;
+    case DType::Float8E4M3: return kernel::Draw::Uniform4;
+    case DType::Float8E5M2: return kernel::Draw::Uniform3;
+    case DType::Double: return kernel::Draw::Uniform53;
+    default: return kernel::Draw::Uniform24;
+  }
+}
+
+// A value of a stream of uniform numbers, as eager kernels spread them over [from, to).
+inline Lowering::ValueFn uniform_numbers(const Tensor& out, double from, double to) {
+  const bool is_double = out.dtype() == DType::Double;
+  const ElementDraws draws(out, is_double ? 2 : 1);
+  // The largest value below the upper bound, which rounding must not reach.
+  double low = from, width = to - from, last = from < to ? std::nextafter(to, from) : to;
+  if (!is_double) {
+    const float lo = static_cast<float>(from), hi = static_cast<float>(to);
+    low = lo;
+    width = hi - lo;
+    last = lo < hi ? std::nextafter(hi, lo) : hi;
+  }
+  const kernel::Draw what = uniform_draw(out.dtype());
+  return [draws, what, low, width, last](Emitter& e, const Place& at) {
+    const Sym x = draws.draw(e, what, at) * Sym(width) + Sym(low);
+    return where(x < Sym(last), x, Sym(last));
+  };
+}
+
 }  // namespace taeda::lowering

@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/random/random_fill.h"
 #include "taeda/backends/cpu/random/serial_random.h"
 #include "taeda/backends/cpu/random_declarations.h"
+#include "taeda/kernel/interpret/primitives.h"
 #include "taeda/ops/random/checks.h"
 #include "taeda/ops/random/draws.h"
 
@@ -97,13 +98,37 @@ void uniform_tile(T* out, int64_t first, int64_t n, const PhiloxRange& r, double
     fill_uniform(out, first, n, r.seed, r.offset, lo, hi);
 }
 
-// A distribution by its inverse: of(u) with u in (0, 1].
+// A function of math.h over a tile, as kernels compute it.
+template <class T>
+void apply(kernel::Op op, T* tile, int64_t n) {
+  constexpr kernel::Type type = std::is_same_v<T, double> ? kernel::Type::F64 : kernel::Type::F32;
+  char* const memory[] = {reinterpret_cast<char*>(tile), reinterpret_cast<char*>(tile)};
+  kernel::find_primitive(op, type)(memory, n, nullptr);
+}
+
+// A distribution by its inverse: of(u, n) turns a tile of u in (0, 1] into values.
 template <class F>
 Tensor& draw_by_inverse(Tensor& self, const Generator& generator, F&& of) {
   return draw_real(self, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     using T = std::remove_pointer_t<decltype(out)>;
     uniform_tile(out, first, n, r, 0, 1, 24);
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(of(T(1) - out[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = T(1) - out[i];
+    of(out, n);
+  });
+}
+
+// The same in double precision, whatever the tensor is: of(double*, n).
+template <class F>
+Tensor& draw_by_double_inverse(Tensor& self, const Generator& generator, F&& of) {
+  return draw_by_inverse(self, generator, [&](auto* u, int64_t n) {
+    using T = std::remove_pointer_t<decltype(u)>;
+    double tile[kPiece];
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t some = std::min(kPiece, n - i);
+      std::copy(u + i, u + i + some, tile);
+      of(tile, some);
+      for (int64_t k = 0; k < some; ++k) u[i + k] = static_cast<T>(tile[k]);
+    }
   });
 }
 
@@ -155,11 +180,13 @@ Tensor& exponential_(Tensor& self, double lambd, const Generator& generator) {
   if (draw_serially(self, generator,
                     [&](MersenneTwister& m) { serial::exponential(self, lambd, m); }))
     return self;
-  return draw_by_inverse(self, generator, [=](auto u) {
-    using T = decltype(u);
+  return draw_by_inverse(self, generator, [=](auto* u, int64_t n) {
+    using T = std::remove_pointer_t<decltype(u)>;
     // Never zero: u = 1 becomes the next number below it.
-    return -std::log(u == T(1) ? T(1) - std::numeric_limits<T>::epsilon() / 2 : u) /
-           static_cast<T>(lambd);
+    const T below = T(1) - std::numeric_limits<T>::epsilon() / 2, rate = static_cast<T>(lambd);
+    for (int64_t i = 0; i < n; ++i) u[i] = std::min(u[i], below);
+    apply(kernel::Op::Log, u, n);
+    for (int64_t i = 0; i < n; ++i) u[i] = -u[i] / rate;
   });
 }
 
@@ -168,10 +195,10 @@ Tensor& cauchy_(Tensor& self, double median, double sigma, const Generator& gene
   if (draw_serially(self, generator,
                     [&](MersenneTwister& m) { serial::cauchy(self, median, sigma, m); }))
     return self;
-  return draw_by_inverse(self, generator, [=](auto u) {
-    using T = decltype(u);
-    return static_cast<T>(
-        median + sigma * std::tan(3.14159265358979323846 * (static_cast<double>(u) - 0.5)));
+  return draw_by_double_inverse(self, generator, [=](double* u, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) u[i] = 3.14159265358979323846 * (u[i] - 0.5);
+    apply(kernel::Op::Tan, u, n);
+    for (int64_t i = 0; i < n; ++i) u[i] = median + sigma * u[i];
   });
 }
 
@@ -183,7 +210,7 @@ Tensor& log_normal_(Tensor& self, double mean, double std, const Generator& gene
   return draw_real(self, generator, [&](auto* out, int64_t first, int64_t n, const PhiloxRange& r) {
     using T = std::remove_pointer_t<decltype(out)>;
     fill_normal(out, first, n, r.seed, r.offset, static_cast<T>(mean), static_cast<T>(std));
-    for (int64_t i = 0; i < n; ++i) out[i] = std::exp(out[i]);
+    apply(kernel::Op::Exp, out, n);
   });
 }
 
@@ -191,10 +218,10 @@ Tensor& geometric_(Tensor& self, double p, const Generator& generator) {
   check_geometric(self, p);
   if (draw_serially(self, generator, [&](MersenneTwister& m) { serial::geometric(self, p, m); }))
     return self;
-  return draw_by_inverse(self, generator, [=](auto u) {
-    using T = decltype(u);
-    return static_cast<T>(
-        std::max(1.0, std::ceil(std::log(static_cast<double>(u)) / std::log1p(-p))));
+  const double divisor = std::log1p(-p);
+  return draw_by_double_inverse(self, generator, [=](double* u, int64_t n) {
+    apply(kernel::Op::Log, u, n);
+    for (int64_t i = 0; i < n; ++i) u[i] = std::max(1.0, std::ceil(u[i] / divisor));
   });
 }
 
