@@ -328,7 +328,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
       switches_grad_on_ = true;
     });
   const bool is_unbacked = this->is_unbacked(result.get());
-  if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
+  if (is_unbacked && !takes_numbers_ && kind_of(function) != CallKind::Number)
+    throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
     const bool is_operator =
         kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) == CallKind::Operators;
