@@ -6,7 +6,6 @@ with taeda._functorch.config.patch(fake_tensor_propagate_real_tensors=True):
 """
 
 import contextlib
-import pickle
 import sys
 import types
 import warnings
@@ -65,12 +64,16 @@ class ConfigModule(types.ModuleType):
 
     def save_config(self):
         """The settings as bytes, for load_config(); aliases are another module's."""
+        import pickle  # a first compile has no need of it
+
         return pickle.dumps({name: getattr(self, name) for name in self._defaults}, protocol=2)
 
     def load_config(self, maybe_pickled_config):
         """Sets what a dict of settings says, or what save_config() gave."""
         settings = maybe_pickled_config
         if not isinstance(settings, dict):
+            import pickle
+
             settings = pickle.loads(settings)
         for name, value in settings.items():
             setattr(self, name, value)
