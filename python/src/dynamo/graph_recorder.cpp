@@ -94,6 +94,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       compile_(compile),
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
+  const dynamo::StackRoom room;
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
   const Ref made(checked(PyObject_CallOneArg(make_mode, is_whole ? Py_True : Py_False)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
@@ -433,6 +434,7 @@ void GraphRecorder::begin_without_grad() {
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
   Compiled compiled;
   const Natively natively(*this);
+  const dynamo::StackRoom room;
   try {
     if (mark() > 0 || !outputs_.empty()) {
       std::vector<fx::Arg> results;

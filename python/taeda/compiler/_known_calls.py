@@ -152,6 +152,7 @@ _SUBSTITUTES = {
     "taeda.compiler": dict.fromkeys(
         ("is_compiling", "is_dynamo_compiling", "is_exporting"), "_scope_substitutes"
     ),
+    "taeda.compiler._compile": {"compile": "_scope_substitutes"},
     "taeda.fx.control_flow._capture": dict.fromkeys(
         ("ControlFlow.dispatch", "closed_graphs"), "_control_flow_substitutes"
     ),

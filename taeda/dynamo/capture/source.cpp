@@ -34,6 +34,7 @@ PyObject* imported_module(const char* name) {
   if (PyObject* known = PyImport_GetModule(text.get())) return known;
   if (PyErr_Occurred()) return nullptr;
   const SessionScope natively(nullptr);
+  const StackRoom room;
   Owned all(Py_BuildValue("(s)", "*"));
   if (!all) return nullptr;
   return PyImport_ImportModuleLevelObject(text.get(), nullptr, nullptr, all.get(), 0);
