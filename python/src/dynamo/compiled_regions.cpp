@@ -368,6 +368,7 @@ bool CompiledRegions::tell(const char* what, const std::string& text, PyCodeObje
   if (!options_.report) return false;
   const std::string file = code ? text_of(code->co_filename) : "";
   const GraphRecorder::Natively natively;
+  const dynamo::StackRoom room;
   Ref done(PyObject_CallFunction(options_.report.get(), "sssisO", what, text.c_str(), file.c_str(),
                                  line, instruction.c_str(),
                                  code ? reinterpret_cast<PyObject*>(code) : Py_None));
@@ -408,6 +409,7 @@ Ref CompiledRegions::unsupported(const std::string& reason, const Places& places
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
   const GraphRecorder::Natively natively(recorder);
+  const dynamo::StackRoom room;
   const size_t count = entry.guards.checks.size();
   try {
     const Ref given = guards_of(entry, [&](int source) { return recorder.real_at(source); });
@@ -456,6 +458,7 @@ void CompiledRegions::note_sizes(const State& frame, History& history) {
 
 Dynamic CompiledRegions::dynamic() const {
   const dynamo::SessionScope natively(nullptr);
+  const dynamo::StackRoom room;
   const Ref answer(checked(PyObject_CallNoArgs(options_.dynamic.get())));
   if (answer.get() == Py_None) return Dynamic::WhereChanged;
   const int is_always = PyObject_IsTrue(answer.get());
@@ -465,6 +468,7 @@ Dynamic CompiledRegions::dynamic() const {
 
 Py_ssize_t CompiledRegions::recompile_limit() const {
   const dynamo::SessionScope natively(nullptr);
+  const dynamo::StackRoom room;
   const Ref answer(PyObject_CallNoArgs(options_.recompile_limit.get()));
   return answer ? PyLong_AsSsize_t(answer.get()) : -1;
 }

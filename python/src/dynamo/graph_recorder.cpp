@@ -98,6 +98,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
       compile_(compile),
       graph_(make_intrusive<fx::Graph>()),
       tracer_(make_intrusive<fx::Tracer>(graph_)) {
+  const dynamo::StackRoom room;
   static PyObject* const make_mode = attribute_of("taeda.compiler._capture", "make_fake_mode");
   const Ref made(checked(PyObject_CallOneArg(make_mode, is_whole ? Py_True : Py_False)));
   mode_object_ = Ref::share(PyTuple_GetItem(made.get(), 0));
@@ -332,7 +333,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
       switches_grad_on_ = true;
     });
   const bool is_unbacked = this->is_unbacked(result.get());
-  if (is_unbacked && !takes_numbers_) throw Break{"a value that only data tells"};
+  if (is_unbacked && !takes_numbers_ && kind_of(function) != CallKind::Number)
+    throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
     const bool is_operator =
         kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) == CallKind::Operators;
@@ -436,6 +438,7 @@ void GraphRecorder::begin_without_grad() {
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
   Compiled compiled;
   const Natively natively(*this);
+  const dynamo::StackRoom room;
   try {
     if (mark() > 0 || !outputs_.empty()) {
       std::vector<fx::Arg> results;

@@ -123,6 +123,10 @@ class GraphRecorder final : public dynamo::Recorder {
   void note_histories();
   void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
+  template <class Number>
+  void note_change(std::map<std::string, Number>& seen, const std::string& name, Number value,
+                   int source);
+  bool is_argument(int source) const;
   PyObject* import_float(PyObject* real, int source, const std::string& name);
   PyObject* add_number(PyObject* real, int source, const std::string& name, dispatch::Value value,
                        Ref object);

@@ -2,6 +2,7 @@
 
 #include "python/interop/errors.h"
 #include "taeda/dynamo/capture/source.h"
+#include "taeda/dynamo/evaluator/session.h"
 
 namespace taeda::python {
 
@@ -63,6 +64,7 @@ PyObject* KnownCalls::substitute_of(PyObject* function) {
   const auto found = substitutes_.find(function);
   if (found == substitutes_.end()) return nullptr;
   if (PyUnicode_Check(found->second)) {
+    const dynamo::StackRoom room;
     const Ref module(checked(PyImport_Import(found->second)));
     const Ref all(checked(PyObject_GetAttrString(module.get(), "SUBSTITUTES")));
     PyObject* own = PyDict_GetItemWithError(all.get(), function);
@@ -80,6 +82,7 @@ bool KnownCalls::is_new(PyObject* function) const {
 
 void KnownCalls::learn(PyObject* function) {
   const Ref owner = owner_of(function);
+  const dynamo::StackRoom room;
   const Ref module(checked(dynamo::imported_module("taeda.compiler._known_calls")));
   const Ref told(checked(PyObject_CallMethod(module.get(), "tell", "O", owner.get())));
   if (!learned_) learned_ = checked(PySet_New(nullptr));

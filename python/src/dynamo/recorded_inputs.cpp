@@ -196,10 +196,19 @@ void GraphRecorder::note_histories() {
   }
 }
 
+// Numbers that were others before change; with `dynamic=True` all arguments but 0 and 1 do.
+template <class Number>
+void GraphRecorder::note_change(std::map<std::string, Number>& seen, const std::string& name,
+                                Number value, int source) {
+  const auto [known, is_new] = seen.try_emplace(name, value);
+  const bool is_told = dynamic_ == Dynamic::Always && value != Number(0) && value != Number(1);
+  if ((!is_new && known->second != value) || (is_told && is_argument(source)))
+    history_.changing[name] = true;
+}
+
 PyObject* GraphRecorder::import_float(PyObject* real, int source, const std::string& name) {
   const double value = PyFloat_AS_DOUBLE(real);
-  const auto [seen, is_new] = history_.floats.try_emplace(name, value);
-  if (!is_new && seen->second != value) history_.changing[name] = true;
+  note_change(history_.floats, name, value, source);
   if (!history_.changing.contains(name) || !std::isfinite(value)) return nullptr;
   Ref object(checked(wrap_number(env_, env_->create_float_symbol(value, name))));
   const auto& node = sym_node_of(object.get());
@@ -217,6 +226,18 @@ PyObject* GraphRecorder::add_number(PyObject* real, int source, const std::strin
   return object.release();
 }
 
+// Whether a number is an argument, or lies in containers that are arguments: what objects have as
+// attributes rarely changes.
+bool GraphRecorder::is_argument(int source) const {
+  using dynamo::Step;
+  for (const dynamo::Source* at = &sources_[source]; at->step != Step::Local;
+       at = &sources_[at->parent]) {
+    const bool is_item = at->step == Step::Index || at->step == Step::Item;
+    if (!is_item || at->parent < 0) return false;
+  }
+  return true;
+}
+
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
   if (rehearsal_) return nullptr;
@@ -231,8 +252,7 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(real, &overflow);
   if (overflow != 0) return nullptr;
-  const auto [seen, is_new] = history_.ints.try_emplace(name, value);
-  if (!is_new && seen->second != value) history_.changing[name] = true;
+  note_change(history_.ints, name, value, source);
   if (!history_.changing.contains(name)) return nullptr;
   // Products of two fit in 64 bits; larger numbers stay constants.
   constexpr int64_t kMost = int64_t{1} << 31, kLeast = -kMost;

@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES = range(21, 26)
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER = range(21, 27)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -152,6 +152,7 @@ _SUBSTITUTES = {
     "taeda.compiler": dict.fromkeys(
         ("is_compiling", "is_dynamo_compiling", "is_exporting"), "_scope_substitutes"
     ),
+    "taeda.compiler._compile": {"compile": "_scope_substitutes"},
     "taeda.fx.control_flow._capture": dict.fromkeys(
         ("ControlFlow.dispatch", "closed_graphs"), "_control_flow_substitutes"
     ),
@@ -195,6 +196,9 @@ def _builtins():
     yield from _as(PURE, types.MethodType, types.MappingProxyType, types.FunctionType.__get__)
     generator = types.GeneratorType
     yield from _as(PURE, generator.send, generator.throw, generator.close)
+    coroutine = types.CoroutineType
+    yield from _as(PURE, coroutine.send, coroutine.throw, coroutine.close)
+    yield BaseException.add_note, MUTATES
     yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__)
     # What tensors do of their own accord.
     yield from _as(UNKNOWN, object.__str__, object.__reduce__)
@@ -235,6 +239,12 @@ def _locks(module):
     for make in (module.allocate_lock, module.RLock):
         kind = type(make())
         yield from _as(LOCK, kind.__enter__, kind.__exit__)
+
+
+def _json(module):
+    # What these classes make is called, and reads its arguments.
+    yield from _as(PURE, module.make_encoder, module.make_scanner)
+    yield from _all_pure(module)
 
 
 def _itertools(module):
@@ -363,6 +373,7 @@ _TABLES = {
     "_bisect": _bisect,
     "_collections": lambda m: _as(MUTATES, m._count_elements),
     "_functools": lambda m: _as(PURE, m.reduce),
+    "_json": _json,
     "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
     "_operator": _all_pure,
     "_random": _random,
@@ -371,6 +382,7 @@ _TABLES = {
     "builtins": lambda m: _builtins(),
     "cmath": _all_pure,
     "collections": _collections,
+    "datetime": lambda m: _as(PURE, m.timedelta, *_methods(m.timedelta)),
     "functools": lambda m: _as(PURE, m.partial),
     "inspect": lambda m: _as(CONSTANT, m.signature),
     "itertools": _itertools,
@@ -378,6 +390,8 @@ _TABLES = {
     "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
     "math": _all_pure,
     "operator": _all_pure,
+    # Paths say what they are by methods of Python.
+    "posix": lambda m: _as(PURE, m.fspath),
     "re": _regular_expressions,
     "sys": lambda m: _as(PURE, m.exc_info, m.exception, m.intern, m.getrecursionlimit),
     "taeda": _package,
@@ -396,6 +410,8 @@ _TABLES = {
     "taeda.autograd.graph": lambda m: _as(UNKNOWN, m.saved_tensors_hooks.__enter__),
     "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
     "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
+    # Integers of loops, which compiled programs have whatever they say of numbers from data.
+    "taeda.fx.control_flow.loop": lambda m: _as(NUMBER, m.carried_number),
     "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),
     # Sizes of packed sequences are data: one break in place of several with little between them.
     "taeda.nn.modules._rnn_base": lambda m: _as(UNKNOWN, m.RNNBase._forward_packed),

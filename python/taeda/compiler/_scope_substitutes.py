@@ -1,8 +1,11 @@
 """What captures enter in place of questions about themselves, and of scopes without modes."""
 
 import contextlib
+import types
 
+import taeda
 from taeda import _C, compiler
+from taeda.compiler._compile import compile as _compile_natively
 
 __all__ = ["SUBSTITUTES"]
 
@@ -20,7 +23,17 @@ def _without_modes():
     return contextlib.nullcontext()
 
 
+def _compile(model=None, **settings):
+    """A function that a captured program compiles is captured with it; modules get their wrapper."""
+    if model is None:
+        return lambda model: _compile(model, **settings)
+    if not isinstance(model, types.FunctionType) or settings.get("disable"):
+        taeda._dynamo.graph_break()
+    return model
+
+
 SUBSTITUTES = {
+    _compile_natively: _compile,
     compiler.is_dynamo_compiling: _yes,
     compiler.is_compiling: _yes,
     compiler.is_exporting: _no,

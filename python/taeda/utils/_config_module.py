@@ -64,7 +64,7 @@ class ConfigModule(types.ModuleType):
 
     def save_config(self):
         """The settings as bytes, for load_config(); aliases are another module's."""
-        import pickle  # takes other modules with it
+        import pickle  # a first compile has no need of it
 
         return pickle.dumps({name: getattr(self, name) for name in self._defaults}, protocol=2)
 

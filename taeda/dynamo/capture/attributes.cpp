@@ -199,8 +199,9 @@ PyObject* Capture::function_attribute(PyObject* object, PyObject* name) {
         Py_IS_TYPE(_PyType_Lookup(&PyFunction_Type, name), &PyWrapperDescr_Type))
       return value.release();
     if (PyCode_Check(value.get())) return value.release();  // functions are known by their code
-    // Python 3.12's signatures look at __type_params__, a tuple.
-    if (!is_immutable(value.get()) && !PyTuple_Check(value.get()))
+    // Names of keywords and globals, and tuples: signatures look at __defaults__.
+    if (!is_immutable(value.get()) && !PyTuple_Check(value.get()) &&
+        !PyDict_CheckExact(value.get()))
       throw Break{"an attribute of a function"};
     return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
   }

@@ -95,20 +95,6 @@ const PyFunctionObject* fields_of(PyObject* function) {
   return reinterpret_cast<PyFunctionObject*>(function);
 }
 
-bool is_exception_class(PyObject* callable) {
-  return PyType_Check(callable) &&
-         PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(callable),
-                          reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
-}
-
-// A class whose instances are made as those of most classes.
-bool is_made_plainly(PyTypeObject* type) {
-  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-  static PyObject* const name = PyUnicode_InternFromString("__call__");
-  PyObject* call = _PyType_Lookup(Py_TYPE(type), name);
-  return call == _PyType_Lookup(&PyType_Type, name);
-}
-
 }  // namespace
 
 std::string name_of(PyObject* callable) {
@@ -521,41 +507,6 @@ PyObject* Capture::call_module(State& state, const Call& module_call) {
   return call(state, std::move(inner));
 }
 
-PyObject* Capture::call_class(const Call& call) {
-  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
-  const CallKind kind = recorder_.kind_of(call.callable);
-  if (kind == CallKind::Operator) return call_operator(call);
-  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
-  if (call.callable == reinterpret_cast<PyObject*>(&_PyWeakref_RefType))
-    return make_reference(call);
-  if (is_python_generator_class(type)) return make_generator(call);
-  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, del_name) != nullptr)
-    throw Break{"an object of class " + name_of(call.callable) + ", which has __del__"};
-  if (kind == CallKind::Pure || is_exception_class(call.callable))
-    return call_native(call, CallKind::Pure);
-  const auto is_constant = [](PyObject* value) { return is_immutable(value); };
-  if (is_enum_class(type) && std::all_of(call.values.begin(), call.values.end(), is_constant)) {
-    check_class(type);
-    const SessionScope natively(nullptr);
-    return need(
-        PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-  }
-  if (!is_made_plainly(type)) throw Break{"call of the class " + name_of(call.callable)};
-  check_class(type);
-  // Its __new__ and __init__ come back through the hook.
-  const PyTypeObject* base = type;
-  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
-  if (base != &PyBaseObject_Type && base != &PyTuple_Type && base != &PyDict_Type &&
-      base != &PyODict_Type && base != &PyList_Type && base != &PyLong_Type &&
-      base != &PyUnicode_Type && base != namespace_type() &&
-      base != reinterpret_cast<PyTypeObject*>(PyExc_Exception))
-    throw Break{"call of the class " + name_of(call.callable)};
-  // What C copies is there.
-  if (base != &PyBaseObject_Type)
-    for (PyObject* value : call.values) open(value);
-  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-}
-
 PyObject* Capture::call_partial(State& state, const Call& given) {
   Owned func(need(PyObject_GetAttrString(given.callable, "func")));
   Owned args(need(PyObject_GetAttrString(given.callable, "args")));
@@ -669,14 +620,18 @@ PyObject* Capture::call(State& state, Call call) {
     }
   }
   static PyObject* const locals_ = builtin("locals");
+  static PyObject* const globals_ = builtin("globals");
   if (call.callable == locals_ && call.values.empty()) return locals_of(state);
+  if (call.callable == globals_ && call.values.empty())
+    return Py_NewRef(pinned_dict(taeda_frame_globals(state.frame), "G"));
   if (PyObject* own = method_substitute_of(call))
     return need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names));
   if (PyObject* result = call_builtin(call, is_known); is_known) return need(result);
   if (PyObject* chosen = call_single_dispatch(call)) return chosen;
   if (PyFunction_Check(call.callable)) {
     switch (recorder_.kind_of(call.callable)) {
-      case CallKind::Operator: return call_operator(call);
+      case CallKind::Operator:
+      case CallKind::Number: return call_operator(call);
       case CallKind::Entered:
         if (!is_plain_function(call.callable)) break;
         // Methods of objects of C read what C keeps.
@@ -701,7 +656,13 @@ PyObject* Capture::call(State& state, Call call) {
     throw Break{"call of " + name_of(call.callable) + ", which is left alone" +
                 reason_of(call.callable)};
   }
-  if (PyType_Check(call.callable)) return call_class(call);
+  if (PyType_Check(call.callable)) return call_class(state, call);
+  if (is_making_of_class(call)) {
+    call.callable = call.values[0];
+    call.values.erase(call.values.begin());
+    --call.positional;
+    return make_instance(call);
+  }
   if (is_partial(call.callable)) return call_partial(state, call);
   CallKind kind = recorder_.kind_of(call.callable);
   if (kind == CallKind::Unknown && descriptor != nullptr) kind = recorder_.kind_of(descriptor);

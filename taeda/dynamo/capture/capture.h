@@ -43,6 +43,8 @@ namespace taeda::dynamo {
 bool is_plain_instance(PyTypeObject* type);
 // Values that nothing can change: numbers, texts, dtypes, members of enumerations.
 bool is_immutable(PyObject* object);
+// Functions of C, methods of its classes among them, which nothing can change.
+bool is_native_function(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
 // random.Random
@@ -147,6 +149,7 @@ class Capture final : public Capturing {
   // Each gives a new reference.
   PyObject* import(PyObject* real, int source);
   PyObject* import_tuple(PyObject* real, int source);
+  PyObject* import_slice(PyObject* real, int source);
   PyObject* make_twin(PyObject* real, int source);
   PyObject* make_container(PyObject* real, int source);
   PyObject* import_partial(PyObject* real, int source);
@@ -217,7 +220,11 @@ class Capture final : public Capturing {
   // The result, a new reference; null where a frame is entered.
   PyObject* call(State& state, Call call);
   PyObject* call_module(State& state, const Call& call);
-  PyObject* call_class(const Call& call);
+  // Of classes (class_calls.cpp).
+  PyObject* call_class(State& state, const Call& call);
+  bool is_making_of_class(const Call& call) const;
+  PyObject* make_instance(const Call& call);
+  PyObject* class_item(PyTypeObject* type, PyObject* key);
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
@@ -301,6 +308,7 @@ class Capture final : public Capturing {
   bool shows_tensor(PyObject* operand) const;
   void read_stack(State& state);
   Flow dispatch(State& state);
+  void note_generator(PyObject* object);
   Frame& frame_of(const State& state);
   PyObject* read_slot(State& state, int slot);
   Flow load_fast(State& state, int argument);

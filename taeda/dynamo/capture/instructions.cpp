@@ -77,8 +77,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("CONVERT_VALUE", &Capture::format_value);
     for (const char* name :
          {"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_CLASSDEREF", "LOAD_LOCALS",
-          "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF", "SETUP_ANNOTATIONS",
-          "GET_AWAITABLE", "GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
+          "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF", "SETUP_ANNOTATIONS", "GET_AITER",
+          "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
       own(name, &Capture::refuse);
     for (const char* name : {"UNARY_POSITIVE",
                              "UNARY_NEGATIVE",
@@ -97,6 +97,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "DICT_UPDATE",
                              "DICT_MERGE",
                              "GET_YIELD_FROM_ITER",
+                             "GET_AWAITABLE",
                              "SEND",
                              "JUMP_IF_FALSE_OR_POP",
                              "JUMP_IF_TRUE_OR_POP",
@@ -188,13 +189,24 @@ void Capture::end_frame(TaedaFrame* frame) {
   ++num_frames_ended_;
 }
 
+// Python warns of a coroutine that is dropped before it began.
+void Capture::note_generator(PyObject* object) {
+  const bool is_coroutine = PyCoro_CheckExact(object);
+  if (!is_coroutine && !PyGen_CheckExact(object)) return;
+  made_at_[object] = std::exchange(last_generator_at_, 0);
+  Owned reference(is_coroutine ? PyWeakref_NewRef(object, nullptr) : nullptr);
+  PyErr_Clear();
+  if (reference) generators_.push_back(std::move(reference));
+}
+
 // A generator that is dropped runs its `finally`. One that the program would still have is kept for
 // good instead: what belongs to a capture must do nothing behind it.
 void Capture::finish() {
   for (const Owned& reference : generators_) {
     PyObject* generator = PyWeakref_GET_OBJECT(reference.get());
     if (generator == Py_None) continue;
-    Owned frame(PyObject_GetAttrString(generator, "gi_frame"));
+    const bool is_coroutine = PyCoro_CheckExact(generator);
+    Owned frame(PyObject_GetAttrString(generator, is_coroutine ? "cr_frame" : "gi_frame"));
     if (!frame) PyErr_Clear();
     if (frame && frame.get() != Py_None) Py_INCREF(generator);
   }
@@ -215,9 +227,8 @@ Flow Capture::execute(State& state) {
   Flow flow = Flow::Raise;
   bool is_break = false, is_exact = false;
   const int64_t number = ++num_executed_;
-  if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr &&
-      PyGen_CheckExact(state.peek(1)))
-    made_at_[state.peek(1)] = std::exchange(last_generator_at_, 0);
+  if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr)
+    note_generator(state.peek(1));
   try {
     if (number == break_at_) throw Break{break_reason_};
     // A break puts stand-ins back, by which the region's end knows the program's objects.
@@ -561,16 +572,7 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   if (is_opaque(container.get())) throw Break{"an item of an object that is not known"};
   if (PyType_Check(container.get())) {
-    // Members of enumerations; parameters of generic classes are made by Python code.
-    const bool is_native =
-        !(reinterpret_cast<PyTypeObject*>(container.get())->tp_flags & Py_TPFLAGS_HEAPTYPE);
-    if (!is_native && !is_enum_class(reinterpret_cast<PyTypeObject*>(container.get())))
-      throw Break{"an item of a class"};
-    check_class(reinterpret_cast<PyTypeObject*>(container.get()));
-    const SessionScope natively(nullptr);
-    PyObject* member = need(PyObject_GetItem(container.get(), key.get()));
-    keep(member);
-    state.push(member);
+    state.push(class_item(reinterpret_cast<PyTypeObject*>(container.get()), key.get()));
     return Flow::Next;
   }
   open(container.get());

@@ -134,7 +134,9 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
     return true;
   }
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
-  if (is_own && any_operand(has_symbols)) {
+  // Calls that nest too deeply do so with numbers, too.
+  const bool is_depth = PyErr_GivenExceptionMatches(raised.get(), PyExc_RecursionError);
+  if (is_own && !is_depth && any_operand(has_symbols)) {
     reason_ = "an operation that symbols do not have";
     return true;
   }

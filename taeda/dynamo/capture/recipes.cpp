@@ -171,7 +171,7 @@ class Recipes {
 
   static bool is_constant(PyObject* object) {
     return (is_immutable(object) && !PySlice_Check(object)) || PyType_Check(object) ||
-           PyModule_Check(object) || PyCFunction_Check(object);
+           PyModule_Check(object) || is_native_function(object);
   }
 
   int make(PyObject* object) {

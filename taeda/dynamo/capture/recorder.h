@@ -39,6 +39,7 @@ enum class CallKind : uint8_t {
   BoundTo,      // bound_to(function, args): called with the program's own objects, once
   Undivided,    // set_undivided(on): regions do not end until it is off
   Initializes,  // a lazy module: called as it is, before the region is captured again
+  Number,       // an operator whose number, which data tells, is a value of every graph
 };
 
 // What a thread asks before it calls an operator.

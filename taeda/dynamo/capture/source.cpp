@@ -34,6 +34,7 @@ PyObject* imported_module(const char* name) {
   if (PyObject* known = PyImport_GetModule(text.get())) return known;
   if (PyErr_Occurred()) return nullptr;
   const SessionScope natively(nullptr);
+  const StackRoom room;
   Owned all(Py_BuildValue("(s)", "*"));
   if (!all) return nullptr;
   return PyImport_ImportModuleLevelObject(text.get(), nullptr, nullptr, all.get(), 0);
@@ -54,12 +55,17 @@ PyObject* loaded(const char* module, const char* name) {
 }
 
 PyObject* viewed_mapping(PyObject* object) {
-  if (!Py_IS_TYPE(object, &PyDictProxy_Type)) return nullptr;
-  // CPython shows the layout to nobody; it is the same in all versions.
-  struct Proxy {
-    PyObject_HEAD PyObject* mapping;
-  };
-  PyObject* mapping = reinterpret_cast<Proxy*>(object)->mapping;
+  PyObject* mapping = nullptr;
+  if (Py_IS_TYPE(object, &PyDictProxy_Type)) {
+    // CPython shows the layout to nobody; it is the same in all versions.
+    struct Proxy {
+      PyObject_HEAD PyObject* mapping;
+    };
+    mapping = reinterpret_cast<Proxy*>(object)->mapping;
+  } else if (PyDictViewSet_Check(object) || PyDictValues_Check(object)) {
+    mapping = reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(object)->dv_dict);
+  }
+  if (mapping == nullptr) return nullptr;
   return PyDict_CheckExact(mapping) || PyODict_CheckExact(mapping) ? mapping : nullptr;
 }
 
@@ -75,6 +81,14 @@ PyObject* remembered_result(PyObject* place) {
   if (std::string_view(type->tp_name) != "functools._lru_list_elem") return place;
   if (type->tp_basicsize != sizeof(Element)) return nullptr;
   return reinterpret_cast<Element*>(place)->result;
+}
+
+PyObject* same_view(PyObject* view, PyObject* mapping) {
+  if (Py_IS_TYPE(view, &PyDictProxy_Type)) return PyDictProxy_New(mapping);
+  const char* method = PyDictKeys_Check(view)     ? "keys"
+                       : PyDictValues_Check(view) ? "values"
+                                                  : "items";
+  return PyObject_CallMethod(mapping, method, nullptr);
 }
 
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
@@ -144,7 +158,7 @@ std::string Sources::text(int id) const {
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
     case Step::Referent: return parent() + "()";
-    case Step::Viewed: return parent() + ".copy()";
+    case Step::Viewed: return parent() + ".mapping";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
     case Step::Handled: return "sys.exception()";
     case Step::Upcoming:

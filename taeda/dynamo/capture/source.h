@@ -31,7 +31,7 @@ enum class Step : uint8_t {
   MethodSelf,      //
   Grad,            // of a tensor
   Referent,        // of a weak reference
-  Viewed,          // the mapping of a types.MappingProxyType
+  Viewed,          // the dict of a types.MappingProxyType, or of dict.keys() and the like
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
   Handled,         // the exception that the thread handles
   Upcoming,        // what an iterator gives `index` calls after the next one
@@ -104,8 +104,11 @@ PyTypeObject* deque_type();
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);
 int delete_dict_item(PyObject* dict, PyObject* key);
 
-// The dict that a types.MappingProxyType shows, borrowed; null for other objects and mappings.
+// The dict that a types.MappingProxyType or a view of a dict shows, borrowed; null for other
+// objects and mappings.
 PyObject* viewed_mapping(PyObject* object);
+// The same kind of view of another dict: a new reference.
+PyObject* same_view(PyObject* view, PyObject* mapping);
 
 // What an item of the dict that functools.lru_cache keeps holds, borrowed; null where that is not
 // known.

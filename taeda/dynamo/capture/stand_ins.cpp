@@ -10,11 +10,17 @@ namespace taeda::dynamo {
 
 namespace {
 
+bool is_duration(PyObject* object) {
+  static Loaded type("datetime", "timedelta");
+  return Py_TYPE(object) == type.type();
+}
+
 // Values that nothing can change, compared by value.
 bool is_plain_constant(PyObject* object) {
   return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
          PyBytes_CheckExact(object) || PyComplex_CheckExact(object) || PySlice_Check(object) ||
-         PyRange_Check(object) || PyCode_Check(object) || Py_IS_TYPE(object, python::device_type);
+         PyRange_Check(object) || PyCode_Check(object) || Py_IS_TYPE(object, python::device_type) ||
+         is_duration(object);
 }
 
 bool is_pattern(PyObject* object) {
@@ -28,12 +34,6 @@ bool is_singleton(PyObject* object) {
          object == Py_NotImplemented || is_pattern(object) ||
          Py_IS_TYPE(object, python::dtype_type) || Py_IS_TYPE(object, python::layout_type) ||
          Py_IS_TYPE(object, python::memory_format_type);
-}
-
-bool is_native_function(PyObject* object) {
-  return PyCFunction_Check(object) || Py_IS_TYPE(object, &PyMethodDescr_Type) ||
-         Py_IS_TYPE(object, &PyWrapperDescr_Type) || Py_IS_TYPE(object, &PyClassMethodDescr_Type) ||
-         Py_IS_TYPE(object, &PyGetSetDescr_Type) || Py_IS_TYPE(object, &PyMemberDescr_Type);
 }
 
 bool is_enum_member(PyObject* object) {
@@ -60,6 +60,12 @@ bool is_derived(PyTypeObject* type, PyTypeObject* base) {
 bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != nullptr; }
 
 }  // namespace
+
+bool is_native_function(PyObject* object) {
+  return PyCFunction_Check(object) || Py_IS_TYPE(object, &PyMethodDescr_Type) ||
+         Py_IS_TYPE(object, &PyWrapperDescr_Type) || Py_IS_TYPE(object, &PyClassMethodDescr_Type) ||
+         Py_IS_TYPE(object, &PyGetSetDescr_Type) || Py_IS_TYPE(object, &PyMemberDescr_Type);
+}
 
 bool is_known_key(PyObject* key) {
   if (PyTuple_Check(key)) {
@@ -206,6 +212,8 @@ PyObject* Capture::import(PyObject* real, int source) {
     }
     if (PyErr_Occurred()) throw Raised{};
   }
+  if (PySlice_Check(real))
+    if (PyObject* slice = import_slice(real, source)) return slice;
   if (is_plain_constant(real)) {
     check(Kind::Equal, source, real);
     return Py_NewRef(real);
@@ -265,16 +273,36 @@ PyObject* Capture::import(PyObject* real, int source) {
     return stand_for(real, method, source);
   }
   if (PyObject* mapping = viewed_mapping(real)) {
-    check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyDictProxy_Type));
+    check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
     Owned dict(import(mapping, sources_.of(Step::Viewed, source)));
     open(dict.get());
-    return stand_for(real, need(PyDictProxy_New(dict.get())), source);
+    return stand_for(real, need(same_view(real, dict.get())), source);
   }
   check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   if (PyCell_Check(real)) return note_outside(real, source);
   if (!is_plain_instance(Py_TYPE(real))) return note_outside(real, source, /*is_opaque=*/true);
   check_class(Py_TYPE(real));
   return note_outside(real, source);
+}
+
+// A slice some of whose numbers change; null for one of constants.
+PyObject* Capture::import_slice(PyObject* real, int source) {
+  Owned parts[3];
+  bool is_same = true;
+  static const char* const names[] = {"start", "stop", "step"};
+  auto* slice = reinterpret_cast<PySliceObject*>(real);
+  PyObject* const given[] = {slice->start, slice->stop, slice->step};
+  for (int i = 0; i < 3; ++i) {
+    if (given[i] != Py_None && !PyLong_CheckExact(given[i])) return nullptr;
+  }
+  for (int i = 0; i < 3; ++i) {
+    Owned name(need(PyUnicode_InternFromString(names[i])));
+    parts[i] = Owned(import(given[i], sources_.of(Step::Member, source, 0, name.get())));
+    is_same &= parts[i].get() == given[i];
+  }
+  if (is_same) return nullptr;
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PySlice_Type));
+  return stand_for(real, need(PySlice_New(parts[0].get(), parts[1].get(), parts[2].get())), source);
 }
 
 // Named tuples and Size keep their class. A tuple of constants is a constant.

@@ -78,6 +78,20 @@ class SessionScope {
   std::shared_ptr<Session> session_;
 };
 
+// For Python code that a capture calls for its own sake, where the program's frames are near the
+// recursion limit: without a capture they would fit.
+class StackRoom {
+ public:
+  StackRoom() : thread_(PyThreadState_Get()) { taeda_recursion_lend(thread_, kFrames); }
+  ~StackRoom() { taeda_recursion_lend(thread_, -kFrames); }
+  StackRoom(const StackRoom&) = delete;
+  StackRoom& operator=(const StackRoom&) = delete;
+
+ private:
+  static constexpr int kFrames = 400;
+  PyThreadState* thread_;
+};
+
 // The session of this thread; null without one.
 std::shared_ptr<Session> active_session();
 // Whether a program of this thread is being captured.

@@ -68,6 +68,8 @@ int taeda_recursion_enter(PyThreadState* thread);
 void taeda_recursion_leave(PyThreadState* thread);
 // Counts a frame that was there before, whatever the limit is now.
 void taeda_recursion_restore(PyThreadState* thread);
+// Frames above the recursion limit that the thread may have; a negative count takes them back.
+void taeda_recursion_lend(PyThreadState* thread, int count);
 
 // A frame of its own for a call of `function`, on the thread's data stack, with empty locals,
 // linked above `previous`; null with MemoryError. `code` is the function's code at the call, and

@@ -41,6 +41,9 @@ int taeda_recursion_enter(PyThreadState* thread) {
 }
 void taeda_recursion_leave(PyThreadState* thread) { _Py_LeaveRecursiveCallTstate(thread); }
 void taeda_recursion_restore(PyThreadState* thread) { thread->recursion_remaining--; }
+void taeda_recursion_lend(PyThreadState* thread, int count) {
+  thread->recursion_remaining += count;
+}
 
 _Static_assert(sizeof(_PyCFrame) <= sizeof(TaedaLink), "a link holds a C frame");
 

@@ -72,6 +72,11 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     return tree_unflatten(while_loop_op(*functions, tuple(leaves), ()), spec)
 
 
+def carried_number(value):
+    """The integer that a tensor of a loop carries."""
+    return value.item()
+
+
 class _OnTensors(UserFunction):
     """A function of a loop whose integers are carried as tensors, which captures have nodes for."""
 
@@ -82,7 +87,9 @@ class _OnTensors(UserFunction):
         self.is_step = is_step
 
     def call(self, *leaves):
-        numbers = [x.item() if is_one else x for x, is_one in zip(leaves, self.are_integers)]
+        numbers = [
+            carried_number(x) if is_one else x for x, is_one in zip(leaves, self.are_integers)
+        ]
         results = self.function.call(*numbers)
         return tuple(map(_as_carried, results, self.are_integers)) if self.is_step else results
 
@@ -100,7 +107,7 @@ def _loop_on_tensors(condition, body, leaves):
         _OnTensors(body, are_integers, is_step=True),
     )
     results = while_loop_op(*functions, tuple(map(_as_carried, leaves, are_integers)), ())
-    return [x.item() if is_one else x for x, is_one in zip(results, are_integers)]
+    return [carried_number(x) if is_one else x for x, is_one in zip(results, are_integers)]
 
 
 class _Condition(UserFunction):
