@@ -1,31 +1,18 @@
-// embedding_bag and its gradients on the CPU.
+// embedding_bag on the CPU.
+#pragma GCC optimize("O3")
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "taeda/backends/cpu/embedding_declarations.h"
-#include "taeda/backends/cpu/index/index_plan.h"
-#include "taeda/backends/cpu/index/index_values.h"
+#include "taeda/backends/cpu/index/bag_rows.h"
+#include "taeda/backends/cpu/index/bag_sums.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/embedding/bag_mode.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
-
-template <class F>
-void visit_rows(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::Float: return f(float{}, float{});
-    case DType::Double: return f(double{}, double{});
-    case DType::Half: return f(Half{}, float{});
-    case DType::BFloat16: return f(BFloat16{}, float{});
-    default: fail(ErrorKind::NotImplemented, "\"embedding_bag\" not implemented for '", dtype, "'");
-  }
-}
-
-int64_t grain(int64_t width) { return std::max<int64_t>(1, 8192 / std::max<int64_t>(width, 1)); }
-
-std::vector<int64_t> values_of(const Tensor& t) { return wrapped_offsets(int64_index(t), 0, 1); }
 
 // The indices of each bag: [start[b], start[b + 1]).
 struct Bags {
@@ -77,47 +64,102 @@ struct BagResults {
   Tensor &output, &offset2bag, &bag_size, &max_indices;
 };
 
+// Places ahead whose rows are asked for while one is added.
+constexpr int64_t kAhead = 6;
+
 template <class T>
-const T* row_at(const Tensor& table, int64_t row) {
-  return static_cast<const T*>(table.data()) + row * table.strides()[0];
+void expect_row(const Rows<T>& weight, const Bags& bags, int64_t place) {
+  const auto ahead = static_cast<size_t>(place + kAhead);
+  if (ahead < bags.rows.size()) weight.expect(bags.rows[ahead]);
 }
 
-// One bag's sum or mean into `to`; `size` receives the number of its rows.
 template <class T, class Acc>
-int64_t add_rows(const Tensor& weight, const Bags& bags, int64_t bag, const T* samples,
-                 int64_t mode, std::vector<Acc>& sum) {
-  const int64_t width = weight.sizes()[1], step = weight.strides()[1];
-  std::fill(sum.begin(), sum.end(), Acc(0));
-  const int64_t size = bags.for_members(bag, [&](int64_t i) {
-    const T* row = row_at<T>(weight, bags.rows[static_cast<size_t>(i)]);
+int64_t sum_bag(const Rows<T>& weight, const Bags& bags, int64_t bag, const T* samples,
+                Acc* __restrict to) {
+  if constexpr (std::is_same_v<T, Acc>)
+    if (weight.step == 1) {
+      const int64_t begin = bags.start[static_cast<size_t>(bag)],
+                    count = bags.start[static_cast<size_t>(bag) + 1] - begin,
+                    all = static_cast<int64_t>(bags.rows.size());
+      return bag_sum<T>()({weight.data, weight.pitch, weight.width, bags.rows.data() + begin, count,
+                           all - begin - count, bags.padding, samples ? samples + begin : nullptr},
+                          to);
+    }
+  std::fill_n(to, weight.width, Acc(0));
+  return bags.for_members(bag, [&](int64_t i) {
+    expect_row(weight, bags, i);
     const Acc by = samples ? static_cast<Acc>(samples[i]) : Acc(1);
-    for (int64_t k = 0; k < width; ++k)
-      sum[static_cast<size_t>(k)] += by * static_cast<Acc>(row[k * step]);
+    weight.each(bags.rows[static_cast<size_t>(i)],
+                [=](int64_t k, T v) { to[k] += by * static_cast<Acc>(v); });
   });
+}
+
+// One bag's sum or mean; returns the number of its rows.
+template <class T, class Acc>
+int64_t add_rows(const Rows<T>& weight, const Bags& bags, int64_t bag, const T* samples,
+                 int64_t mode, Acc* to) {
+  const int64_t size = sum_bag(weight, bags, bag, samples, to);
   if (mode == kMeanBag && size > 1)
-    for (Acc& v : sum) v /= static_cast<Acc>(size);
+    for (int64_t k = 0; k < weight.width; ++k) to[k] /= static_cast<Acc>(size);
   return size;
 }
 
-// One bag's largest elements, and the rows they stand in.
-template <class T, class Acc>
-int64_t largest_rows(const Tensor& weight, const Bags& bags, int64_t bag, std::vector<Acc>& top,
-                     std::vector<int64_t>& from) {
-  const int64_t width = weight.sizes()[1], step = weight.strides()[1];
-  std::fill(top.begin(), top.end(), Acc(0));
-  std::fill(from.begin(), from.end(), 0);
-  bool is_first = true;
-  return bags.for_members(bag, [&](int64_t i) {
-    const int64_t index = bags.rows[static_cast<size_t>(i)];
-    const T* row = row_at<T>(weight, index);
-    for (int64_t k = 0; k < width; ++k) {
-      const auto at = static_cast<size_t>(k);
-      const Acc v = static_cast<Acc>(row[k * step]);
-      if (is_first || v > top[at]) top[at] = v, from[at] = index;
+// One bag's largest elements.
+template <class Acc>
+struct Largest {
+  // As wide as the numbers, so that both are chosen by one vector of truth values.
+  using Place = std::conditional_t<sizeof(Acc) == 4, int32_t, int64_t>;
+  // Places are counted within so many members.
+  static constexpr int64_t kMembers = int64_t{1} << 30;
+
+  std::vector<Acc> top;
+  std::vector<Place> place;  // -1: in none of these members
+
+  explicit Largest(int64_t width)
+      : top(static_cast<size_t>(width)), place(static_cast<size_t>(width)) {}
+
+  // Finds them and the rows in which they stand; returns the number of the bag's rows.
+  template <class T>
+  int64_t find(const Rows<T>& weight, const Bags& bags, int64_t bag, int64_t* from) {
+    std::fill(top.begin(), top.end(), Acc(0));
+    std::fill_n(from, weight.width, int64_t{0});
+    int64_t size = 0, begin = bags.start[static_cast<size_t>(bag)];
+    for (const int64_t end = bags.start[static_cast<size_t>(bag) + 1]; begin < end;) {
+      const int64_t members = std::min(end - begin, kMembers);
+      size = find_among(weight, bags, begin, begin + members, size);
+      for (int64_t k = 0; k < weight.width; ++k)
+        if (const Place at = place[static_cast<size_t>(k)]; at >= 0)
+          from[k] = bags.rows[static_cast<size_t>(begin + at)];
+      begin += members;
     }
-    is_first = false;
-  });
-}
+    return size;
+  }
+
+ private:
+  template <class T>
+  int64_t find_among(const Rows<T>& weight, const Bags& bags, int64_t begin, int64_t end,
+                     int64_t size) {
+    std::fill(place.begin(), place.end(), Place(-1));
+    Acc* __restrict const most = top.data();
+    Place* __restrict const found = place.data();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = bags.rows[static_cast<size_t>(i)];
+      if (row == bags.padding) continue;
+      expect_row(weight, bags, i);
+      const auto at = static_cast<Place>(i - begin);
+      if (size++ == 0)
+        weight.each(row, [=](int64_t k, T v) { most[k] = static_cast<Acc>(v), found[k] = at; });
+      else
+        weight.each(row, [=](int64_t k, T v) {
+          const Acc wide = static_cast<Acc>(v);
+          const bool is_more = wide > most[k];
+          most[k] = is_more ? wide : most[k];
+          found[k] = is_more ? at : found[k];
+        });
+    }
+    return size;
+  }
+};
 
 // Writes integers of either width into a tensor of the same number of elements.
 void put(Tensor& out, const std::vector<int64_t>& values) {
@@ -136,19 +178,19 @@ void gather_bags(const Tensor& weight, const Bags& bags, int64_t mode, const Ten
     using T = decltype(tag);
     using Acc = decltype(wide);
     const T* by = samples.defined() ? static_cast<const T*>(samples.data()) : nullptr;
-    parallel_for(0, count, grain(width), [&](int64_t first, int64_t last) {
-      std::vector<Acc> row(static_cast<size_t>(width));
-      std::vector<int64_t> from(static_cast<size_t>(width));
+    const Rows<T> table(weight), out(to.output);
+    parallel_for(0, count, bag_grain(width), [&](int64_t first, int64_t last) {
+      Largest<Acc> most(width);
       for (int64_t b = first; b < last; ++b) {
-        const int64_t size = mode == kMaxBag ? largest_rows<T>(weight, bags, b, row, from)
-                                             : add_rows<T>(weight, bags, b, by, mode, row);
-        sizes[static_cast<size_t>(b)] = size;
-        if (mode == kMaxBag) std::copy(from.begin(), from.end(), largest.begin() + b * width);
-        T* out = static_cast<T*>(to.output.data()) + b * to.output.strides()[0];
-        for (int64_t k = 0; k < width; ++k)
-          out[k * to.output.strides()[1]] = static_cast<T>(row[static_cast<size_t>(k)]);
-        std::fill(bag_of.begin() + bags.start[static_cast<size_t>(b)],
-                  bag_of.begin() + bags.start[static_cast<size_t>(b) + 1], b);
+        const auto bag = static_cast<size_t>(b);
+        Acc* row = most.top.data();
+        if constexpr (std::is_same_v<T, Acc>)
+          if (out.step == 1 && mode != kMaxBag) row = out[b];
+        sizes[bag] = mode == kMaxBag ? most.find(table, bags, b, largest.data() + b * width)
+                                     : add_rows<T>(table, bags, b, by, mode, row);
+        if (row == most.top.data())
+          out.each(b, [=](int64_t k, T& v) { v = static_cast<T>(row[k]); });
+        std::fill(bag_of.begin() + bags.start[bag], bag_of.begin() + bags.start[bag + 1], b);
       }
     });
   });
@@ -157,110 +199,6 @@ void gather_bags(const Tensor& weight, const Bags& bags, int64_t mode, const Ten
   put(to.offset2bag, bag_of);
   put(to.bag_size, sizes);
   put(to.max_indices, mode == kMaxBag ? largest : sizes);
-}
-
-// The numbers of a tensor, each of which names one of `count` things, from `least` on.
-std::vector<int64_t> names_in(const Tensor& t, const char* name, int64_t count, int64_t least = 0) {
-  std::vector<int64_t> values = values_of(t);
-  for (const int64_t value : values)
-    TAEDA_CHECK(value >= least && value < count, "embedding_bag: expected ", name, " between ",
-                least, " and ", count, ", got ", value);
-  return values;
-}
-
-// How many times each row of a table is named.
-std::vector<int64_t> frequencies(const std::vector<int64_t>& rows, int64_t table) {
-  std::vector<int64_t> counts(static_cast<size_t>(table));
-  for (int64_t row : rows) ++counts[static_cast<size_t>(row)];
-  return counts;
-}
-
-// Places of `rows` sorted by row, so that threads may take whole rows; equal ones stay in order.
-std::vector<int64_t> places_by_row(const std::vector<int64_t>& rows) {
-  std::vector<int64_t> places(rows.size());
-  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
-  std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
-    return rows[static_cast<size_t>(a)] < rows[static_cast<size_t>(b)];
-  });
-  return places;
-}
-
-// The factor of each index's gradient.
-struct Shares {
-  const std::vector<int64_t>&rows, &bag_of, &sizes;
-  std::vector<double> samples;
-  std::vector<int64_t> counts;  // empty: gradients are not divided by frequencies
-  int64_t mode;
-
-  double operator()(int64_t i) const {
-    const auto at = static_cast<size_t>(i);
-    double share = samples.empty() ? 1.0 : samples[at];
-    if (!counts.empty()) share /= static_cast<double>(counts[static_cast<size_t>(rows[at])]);
-    const int64_t size = mode == kMeanBag ? sizes[static_cast<size_t>(bag_of[at])] : 1;
-    return size > 1 ? share / static_cast<double>(size) : share;
-  }
-};
-
-template <class T, class Acc>
-void scatter_sums(const Tensor& grad, const std::vector<int64_t>& rows,
-                  const std::vector<int64_t>& bag_of, const Shares& share, int64_t padding,
-                  Tensor& out) {
-  const int64_t width = grad.sizes()[1];
-  const std::vector<int64_t> places = places_by_row(rows);
-  const auto count = static_cast<int64_t>(places.size());
-  const auto row_of = [&](int64_t k) {
-    return rows[static_cast<size_t>(places[static_cast<size_t>(k)])];
-  };
-  parallel_for(0, count, grain(width), [&](int64_t first, int64_t last) {
-    // A row belongs to the part in which its first place stands.
-    while (first > 0 && first < last && row_of(first) == row_of(first - 1)) ++first;
-    while (last > first && last < count && row_of(last) == row_of(last - 1)) ++last;
-    std::vector<Acc> sum(static_cast<size_t>(width));
-    for (int64_t k = first; k < last;) {
-      const int64_t row = row_of(k);
-      std::fill(sum.begin(), sum.end(), Acc(0));
-      for (; k < last && row_of(k) == row; ++k) {
-        const int64_t place = places[static_cast<size_t>(k)];
-        const int64_t bag = bag_of[static_cast<size_t>(place)];
-        if (bag == kNoBag) continue;
-        const T* from = row_at<T>(grad, bag);
-        const Acc by = static_cast<Acc>(share(place));
-        for (int64_t c = 0; c < width; ++c)
-          sum[static_cast<size_t>(c)] += by * static_cast<Acc>(from[c * grad.strides()[1]]);
-      }
-      if (row == padding) continue;
-      T* to = static_cast<T*>(out.data()) + row * out.strides()[0];
-      for (int64_t c = 0; c < width; ++c)
-        to[c * out.strides()[1]] = static_cast<T>(sum[static_cast<size_t>(c)]);
-    }
-  });
-}
-
-// Adds each bag's gradient at the rows of its maxima.
-template <class T, class Acc>
-void scatter_maxima(const Tensor& grad, const std::vector<int64_t>& sizes,
-                    const std::vector<int64_t>& largest, Tensor& out) {
-  const int64_t width = grad.sizes()[1];
-  parallel_for(0, width, 1, [&](int64_t first, int64_t last) {
-    std::vector<Acc> sum(static_cast<size_t>(out.sizes()[0]));
-    for (int64_t c = first; c < last; ++c) {
-      std::fill(sum.begin(), sum.end(), Acc(0));
-      for (int64_t b = 0; b < grad.sizes()[0]; ++b)
-        if (sizes[static_cast<size_t>(b)] != 0)
-          sum[static_cast<size_t>(largest[static_cast<size_t>(b * width + c)])] +=
-              static_cast<Acc>(row_at<T>(grad, b)[c * grad.strides()[1]]);
-      for (int64_t r = 0; r < out.sizes()[0]; ++r)
-        static_cast<T*>(out.data())[r * out.strides()[0] + c * out.strides()[1]] =
-            static_cast<T>(sum[static_cast<size_t>(r)]);
-    }
-  });
-}
-
-std::vector<double> sample_weights(const Tensor& samples) {
-  if (!samples.defined()) return {};
-  const Tensor wide = samples.to(DType::Double).contiguous();
-  const auto* data = static_cast<const double*>(wide.data());
-  return std::vector<double>(data, data + wide.numel());
 }
 
 }  // namespace
@@ -281,65 +219,6 @@ void _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices, co
                                  Tensor& bag_size, Tensor& max_indices) {
   _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
                  include_last_offset, padding_idx, output, offset2bag, bag_size, max_indices);
-}
-
-void _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices,
-                                   const Tensor& offset2bag, const Tensor& bag_size,
-                                   const Tensor& maximum_indices, SymInt num_weights,
-                                   bool scale_grad_by_freq, int64_t mode,
-                                   const Tensor& per_sample_weights, int64_t padding_idx,
-                                   Tensor& out) {
-  out.fill_(Scalar(0));
-  if (out.numel() == 0) return;
-  const int64_t table = num_weights.expect_int();
-  const std::vector<int64_t> rows = names_in(indices, "indices", table),
-                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0], kNoBag),
-                             sizes = values_of(bag_size);
-  std::vector<int64_t> largest;
-  if (mode == kMaxBag) largest = names_in(maximum_indices, "maximum_indices", table);
-  const Shares share{rows,
-                     bag_of,
-                     sizes,
-                     sample_weights(per_sample_weights),
-                     scale_grad_by_freq ? frequencies(rows, table) : std::vector<int64_t>(),
-                     mode};
-  visit_rows(grad.dtype(), [&](auto tag, auto wide) {
-    using T = decltype(tag);
-    using Acc = decltype(wide);
-    if (mode == kMaxBag)
-      scatter_maxima<T, Acc>(grad, sizes, largest, out);
-    else
-      scatter_sums<T, Acc>(grad, rows, bag_of, share, padding_idx, out);
-  });
-}
-
-void _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tensor& weight,
-                                                const Tensor& indices, const Tensor&,
-                                                const Tensor& offset2bag, int64_t,
-                                                int64_t padding_idx, Tensor& out) {
-  const std::vector<int64_t> rows = names_in(indices, "indices", weight.sizes()[0]),
-                             bag_of = names_in(offset2bag, "offset2bag", grad.sizes()[0], kNoBag);
-  const int64_t width = weight.sizes()[1], by_grad = grad.strides()[1],
-                by_weight = weight.strides()[1];
-  visit_rows(grad.dtype(), [&](auto tag, auto wide) {
-    using T = decltype(tag);
-    using Acc = decltype(wide);
-    parallel_for(
-        0, static_cast<int64_t>(rows.size()), grain(width), [&](int64_t first, int64_t last) {
-          for (int64_t i = first; i < last; ++i) {
-            const int64_t bag = bag_of[static_cast<size_t>(i)];
-            const int64_t row = rows[static_cast<size_t>(i)];
-            Acc sum = 0;
-            if (bag != kNoBag && row != padding_idx) {
-              const T* a = row_at<T>(grad, bag);
-              const T* b = row_at<T>(weight, row);
-              for (int64_t k = 0; k < width; ++k)
-                sum += static_cast<Acc>(a[k * by_grad]) * static_cast<Acc>(b[k * by_weight]);
-            }
-            static_cast<T*>(out.data())[i * out.strides()[0]] = static_cast<T>(sum);
-          }
-        });
-  });
 }
 
 }  // namespace taeda::cpu

@@ -16,6 +16,9 @@ struct GridRule {
   bool has_first_for_nan = false;
 };
 
+// What sources of several instruction sets compile has a name for each.
+inline namespace TAEDA_ISA {
+
 // From [-1, 1] to elements.
 template <class T>
 T element_at(T place, int64_t size, bool align_corners) {
@@ -42,4 +45,5 @@ struct CubicWeights {
   }
 };
 
+}  // namespace TAEDA_ISA
 }  // namespace taeda::cpu

@@ -1,6 +1,6 @@
 // Elements at the places of a grid on the CPU, and the gradients for both.
 //
-// Planes are in plane_sampler.h, but for those of two to the 31st elements. For the rest, two
+// Planes are in plane_sampler.isa.cpp, but for those of two to the 31st elements. For the rest, two
 // dimensions are three of which the first has one element: each place has a few neighbours per
 // dimension with weights and the weights' derivatives; their products serve all channels.
 #pragma GCC optimize("O3")
@@ -126,14 +126,13 @@ class GridSampler {
   int64_t places() const { return places_; }
 
   // At most kChunk places at once.
-  static constexpr int64_t kChunk = 256;
+  static constexpr int64_t kChunk = kPlaneChunk;
 
   void forward(const T* input, int64_t n, int64_t first, int64_t last, T* out) const {
     if (is_small_plane_) {
-      with_planes(n, first, last, false, [&](const auto& planes) {
-        for (int64_t c = n * channels_; c < (n + 1) * channels_; ++c)
-          planes.forward(input + c * in_.plane(), out + c * places_ + first);
-      });
+      plane_kernels<T>().forward(plane_places(n, first, last), plane_channels(),
+                                 input + n * channels_ * in_.plane(),
+                                 out + n * channels_ * places_ + first);
       return;
     }
     if (rule_.mode == kNearest) return forward_nearest(input, n, first, last, out);
@@ -173,33 +172,19 @@ class GridSampler {
   }
 
  private:
-  template <class Body>
-  void with_planes(int64_t n, int64_t first, int64_t last, bool has_slopes,
-                   const Body& body) const {
-    const T* const grid = grid_ + (n * places_ + first) * 2;
-    const auto run = [&]<int kTaps>() {
-      static_assert(PlaneSampler<T, kTaps>::kChunk == kChunk);
-      body(PlaneSampler<T, kTaps>(grid, last - first, in_.size[1], in_.size[2], rule_, has_slopes));
-    };
-    if (rule_.mode == kNearest)
-      run.template operator()<1>();
-    else if (rule_.mode == kBilinear)
-      run.template operator()<2>();
-    else
-      run.template operator()<4>();
+  PlanePlaces<T> plane_places(int64_t n, int64_t first, int64_t last) const {
+    return {grid_ + (n * places_ + first) * 2, last - first, in_.size[1], in_.size[2], rule_};
   }
+  PlaneChannels plane_channels() const { return {channels_, in_.plane(), places_}; }
 
   void backward_planes(const T* grad, const T* input, int64_t n, T* grad_input,
                        T* grad_grid) const {
+    const int64_t start = n * channels_ * in_.plane();
     for (int64_t first = 0; first < places_; first += kChunk)
-      with_planes(n, first, std::min(first + kChunk, places_), grad_grid, [&](const auto& planes) {
-        for (int64_t c = n * channels_; c < (n + 1) * channels_; ++c) {
-          const T* const g = grad + c * places_ + first;
-          if (grad_input) planes.backward_input(g, grad_input + c * in_.plane());
-          if (grad_grid)
-            planes.backward_grid(g, input + c * in_.plane(), grad_grid + (n * places_ + first) * 2);
-        }
-      });
+      plane_kernels<T>().backward(plane_places(n, first, std::min(first + kChunk, places_)),
+                                  plane_channels(), grad + n * channels_ * places_ + first,
+                                  input + start, grad_input ? grad_input + start : nullptr,
+                                  grad_grid ? grad_grid + (n * places_ + first) * 2 : nullptr);
   }
 
   // Along one dimension, the nearest element to each place; -1 outside. Plain loops, which compile

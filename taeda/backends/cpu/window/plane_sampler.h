@@ -1,188 +1,39 @@
-// Elements of planes at the places of a grid, and the gradients: 256 places at a time.
-//
-// Everything about the places is found by loops over arrays, without branches (nor comparisons that
-// only one side of a choice makes), which compile to vectors; then each channel reads its elements
-// by the same offsets. An offset of -1 is outside: an element of value zero.
+// The table of functions that sample planes at the places of a grid, one per instruction set.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "taeda/backends/cpu/window/grid_rule.h"
 
 namespace taeda::cpu {
 
-// kTaps: neighbours along one dimension; 1 nearest, 2 bilinear, 4 bicubic. Offsets within a plane
-// must fit an int32_t.
-template <class T, int kTaps>
-class PlaneSampler {
- public:
-  static constexpr int64_t kChunk = 256;
+// At most so many places are sampled at once.
+inline constexpr int64_t kPlaneChunk = 256;
 
-  // `grid`: x and y of at most kChunk places. Slopes are for backward_grid alone.
-  PlaneSampler(const T* grid, int64_t count, int64_t height, int64_t width, const GridRule& rule,
-               bool has_slopes)
-      : count_(count), rule_(rule) {
-    Axis x, y;
-    find(grid, width, x);
-    find(grid + 1, height, y);
-    for (int j = 0; j < kTaps; ++j)
-      for (int l = 0; l < kTaps; ++l) {
-        Tap& tap = taps_[j * kTaps + l];
-        for (int64_t i = 0; i < count; ++i) {
-          const int32_t at = y.index[j][i] * static_cast<int32_t>(width) + x.index[l][i];
-          tap.offset[i] = (y.index[j][i] | x.index[l][i]) < 0 ? -1 : at;
-        }
-        if constexpr (kTaps == 1) continue;  // weights are one, slopes zero
-        for (int64_t i = 0; i < count; ++i) tap.weight[i] = y.weight[j][i] * x.weight[l][i];
-        if (!has_slopes) continue;
-        for (int64_t i = 0; i < count; ++i) {
-          tap.slope_x[i] = y.weight[j][i] * x.slope[l][i];
-          tap.slope_y[i] = y.slope[j][i] * x.weight[l][i];
-        }
-      }
-  }
-
-  void forward(const T* plane, T* out) const {
-    if constexpr (kTaps == 1) {
-      for (int64_t i = 0; i < count_; ++i) out[i] = value(plane, taps_[0].offset[i]);
-    } else {
-      for (int64_t i = 0; i < count_; ++i) {
-        T sum = 0;
-        for (const Tap& tap : taps_) sum += value(plane, tap.offset[i]) * tap.weight[i];
-        out[i] = sum;
-      }
-    }
-  }
-
-  void backward_input(const T* grad, T* grad_plane) const {
-    for (int64_t i = 0; i < count_; ++i)
-      for (const Tap& tap : taps_) {
-        if (tap.offset[i] < 0) continue;
-        grad_plane[tap.offset[i]] += kTaps == 1 ? grad[i] : grad[i] * tap.weight[i];
-      }
-  }
-
-  // Adds to x and y of each place. The nearest element does not move with its place.
-  void backward_grid(const T* grad, const T* plane, T* grad_grid) const {
-    if constexpr (kTaps == 1) return;
-    for (int64_t i = 0; i < count_; ++i) {
-      T by_x = 0, by_y = 0;
-      for (const Tap& tap : taps_) {
-        const T v = value(plane, tap.offset[i]);
-        by_x += v * tap.slope_x[i];
-        by_y += v * tap.slope_y[i];
-      }
-      grad_grid[2 * i] += grad[i] * by_x;
-      grad_grid[2 * i + 1] += grad[i] * by_y;
-    }
-  }
-
- private:
-  struct Tap {
-    int32_t offset[kChunk];
-    T weight[kChunk], slope_x[kChunk], slope_y[kChunk];
-  };
-  struct Axis {
-    int32_t index[kTaps][kChunk];  // -1: outside
-    T weight[kTaps][kChunk], slope[kTaps][kChunk];
-  };
-
-  // Reads in any case: a branch would be guessed wrong too often.
-  static T value(const T* plane, int32_t offset) {
-    const T v = plane[std::max<int32_t>(offset, 0)];
-    return offset < 0 ? T(0) : v;
-  }
-
-  void find(const T* grid, int64_t size, Axis& axis) const {
-    const T stretch = static_cast<T>(rule_.align_corners ? size - 1 : size) / 2;
-    T place[kChunk], slope[kChunk];
-    for (int64_t i = 0; i < count_; ++i) {
-      place[i] = element_at(grid[2 * i], size, rule_.align_corners);
-      slope[i] = stretch;
-    }
-    if constexpr (kTaps == 4) {
-      T below[kChunk], tap[kChunk], unused[kChunk] = {};
-      for (int64_t i = 0; i < count_; ++i) {
-        below[i] = std::floor(place[i]);
-        const CubicWeights<T> weights(place[i] - below[i]);
-        for (int k = 0; k < 4; ++k) {
-          axis.weight[k][i] = weights.weight[k];
-          axis.slope[k][i] = weights.slope[k] * stretch;
-        }
-      }
-      for (int k = 0; k < 4; ++k) {
-        for (int64_t i = 0; i < count_; ++i) tap[i] = below[i] + static_cast<T>(k - 1);
-        bring_inside(tap, unused, size);
-        put_indices(tap, size, axis.index[k]);
-      }
-    } else if constexpr (kTaps == 2) {
-      bring_inside(place, slope, size);
-      T below[kChunk], above[kChunk];
-      for (int64_t i = 0; i < count_; ++i) {
-        below[i] = std::floor(place[i]);
-        above[i] = below[i] + 1;
-        const T rest = place[i] - below[i];
-        axis.weight[0][i] = 1 - rest;
-        axis.weight[1][i] = rest;
-        axis.slope[0][i] = -slope[i];
-        axis.slope[1][i] = slope[i];
-      }
-      put_indices(below, size, axis.index[0]);
-      put_indices(above, size, axis.index[1]);
-    } else {
-      bring_inside(place, slope, size);
-      for (int64_t i = 0; i < count_; ++i) place[i] = std::nearbyint(place[i]);
-      put_indices(place, size, axis.index[0]);
-    }
-  }
-
-  void put_indices(const T* place, int64_t size, int32_t* index) const {
-    const T end = static_cast<T>(size);
-    for (int64_t i = 0; i < count_; ++i)
-      index[i] = static_cast<int32_t>((place[i] >= 0) & (place[i] < end) ? place[i] : T(-1));
-  }
-
-  void bring_inside(T* place, T* slope, int64_t size) const {
-    if (rule_.padding == kReflection) reflect(place, slope, size);
-    if (rule_.padding == kZeros) return;
-    const T last = static_cast<T>(size - 1), for_nan = rule_.has_first_for_nan ? T(0) : last;
-    for (int64_t i = 0; i < count_; ++i) {
-      const bool is_inside = (place[i] > 0) & (place[i] < last);
-      const bool is_first = place[i] <= 0, is_number = place[i] == place[i];
-      const T nearest = is_first ? T(0) : last, other = is_number ? nearest : for_nan;
-      slope[i] = is_inside ? slope[i] : T(0);
-      place[i] = is_inside ? place[i] : other;
-    }
-  }
-
-  // Back between the borders, as a mirror would have it: places repeat after twice the span.
-  void reflect(T* place, T* slope, int64_t size) const {
-    const T low = rule_.align_corners ? T(0) : T(-0.5);
-    const T period = 2 * static_cast<T>(rule_.align_corners ? size - 1 : size);
-    // Past two to the 31st reflections PyTorch's loops for planes have no digits left.
-    const T far = T(0x1p31) * static_cast<T>(size);
-    const bool goes_to_zero = rule_.has_first_for_nan;
-    if (period == 0) {
-      std::fill_n(place, count_, T(0));
-      std::fill_n(slope, count_, T(0));
-      return;
-    }
-    for (int64_t i = 0; i < count_; ++i) {
-      const bool is_near = (std::abs(place[i]) < far) | !goes_to_zero;
-      const T from_low = place[i] - low, x = std::abs(from_low);
-      const T extra = x - std::trunc(x / period) * period, back = period - extra;
-      const bool is_flipped = extra > back, is_below = from_low < 0;
-      const T mirrored = (is_flipped ? back : extra) + low;
-      const T other_way = -slope[i], turned = is_below != is_flipped ? other_way : slope[i];
-      place[i] = is_near ? mirrored : T(0);
-      slope[i] = is_near ? turned : T(0);
-    }
-  }
-
-  int64_t count_;
-  GridRule rule_;
-  Tap taps_[kTaps * kTaps];
+// Places in planes of `height` rows. Offsets within a plane must fit an int32_t.
+template <class T>
+struct PlanePlaces {
+  const T* grid;  // x and y of each place
+  int64_t count, height, width;
+  GridRule rule;
 };
+
+// Channels lie behind one another: elements of a plane, and places of each result.
+struct PlaneChannels {
+  int64_t count, plane, places;
+};
+
+template <class T>
+struct PlaneKernels {
+  void (*forward)(const PlanePlaces<T>& places, const PlaneChannels& channels, const T* input,
+                  T* out);
+  // Adds to both gradients; either may be null. `grad_grid` begins at the first place.
+  void (*backward)(const PlanePlaces<T>& places, const PlaneChannels& channels, const T* grad,
+                   const T* input, T* grad_input, T* grad_grid);
+};
+
+// Those of this machine, for float and double.
+template <class T>
+const PlaneKernels<T>& plane_kernels();
 
 }  // namespace taeda::cpu
