@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random programs, compiled and run by eager operators: the same bits.
 
-    python tests/python/inductor_fuzz.py [--first 0] [--count 10000] [--native 0.02] [--jobs 1]
+    python tests/python/inductor_fuzz.py [--first 0] [--count 10000] [--native 0.02]
 
 A program is a list of lines over tensors of any dtype and a few sizes that belong together. It is
 traced with symbolic or real sizes, with gradients or without, compiled, and run on the sizes that
