@@ -112,7 +112,8 @@ target_link_libraries(taeda PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(taeda PRIVATE -Wl,-Bsymbolic-functions -Wl,--no-undefined)
 
 # The assembler takes headers into this file, which the compiler's list of what it read leaves out.
-file(GLOB kernel_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/taeda/kernel/*.h)
+file(GLOB kernel_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/taeda/kernel/*.h
+  ${CMAKE_SOURCE_DIR}/taeda/kernel/called/*.h)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/taeda/kernel/prelude.cpp
   PROPERTIES OBJECT_DEPENDS "${kernel_headers}")
 

@@ -9,7 +9,8 @@
 // MaskOf<V> (a truth value), RealOf<V> (the real partner of a complex V, V itself otherwise) or
 // Uniform<V> (one number for the whole call); the result is V, MaskOf<V> or RealOf<V>. No branches
 // on values, constants as V(0.5), functions by their plain names. V is Vec<T> in eager kernels and
-// Sym where the compiler reads the body.
+// Sym where the compiler reads the body. `static constexpr int kCost` says how many additions an
+// element is about worth, where it is many: threads share fewer elements then.
 #pragma once
 
 #include "taeda/kernel/math_types.h"

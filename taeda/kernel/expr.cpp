@@ -19,12 +19,20 @@ struct OpInfo {
   const char* form;
 };
 
-constexpr OpInfo kOps[] = {
-    {"input", 0, 's', nullptr},     {"uniform", 0, 's', nullptr}, {"constant", 0, 's', nullptr},
-    {"cast", 1, 's', nullptr},      {"load", 0, 's', nullptr},    {"index", 0, 's', nullptr},
-    {"round_to", 1, 's', nullptr},  {"random", 2, 's', nullptr},  {"state", 0, 's', nullptr},
+constexpr OpInfo kOps[] = {{"input", 0, 's', nullptr},
+                           {"uniform", 0, 's', nullptr},
+                           {"constant", 0, 's', nullptr},
+                           {"cast", 1, 's', nullptr},
+                           {"load", 0, 's', nullptr},
+                           {"index", 0, 's', nullptr},
+                           {"round_to", 1, 's', nullptr},
+                           {"random", 2, 's', nullptr},
+                           {"state", 0, 's', nullptr},
 #define TAEDA_EXPR_INFO(id, name, arity, result, form) {name, arity, result, form},
-    TAEDA_EXPR_OPS(TAEDA_EXPR_INFO)
+                           TAEDA_EXPR_OPS(TAEDA_EXPR_INFO)
+#undef TAEDA_EXPR_INFO
+#define TAEDA_EXPR_INFO(id, name, arity, kinds, text) {#name, arity, 's', "td_" #name},
+                               TAEDA_CALLED_FUNCTIONS(TAEDA_EXPR_INFO)
 #undef TAEDA_EXPR_INFO
 };
 

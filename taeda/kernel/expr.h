@@ -10,6 +10,7 @@
 #include "taeda/base/export.h"
 #include "taeda/base/small_vector.h"
 #include "taeda/core/dtype.h"
+#include "taeda/kernel/called/functions.h"
 #include "taeda/symbolic/expr.h"
 
 namespace taeda::kernel {
@@ -87,6 +88,9 @@ enum class Op : uint8_t {
 #define TAEDA_EXPR_ENUM(id, name, arity, result, form) id,
   TAEDA_EXPR_OPS(TAEDA_EXPR_ENUM)
 #undef TAEDA_EXPR_ENUM
+#define TAEDA_EXPR_ENUM(id, name, arity, kinds, text) id,
+      TAEDA_CALLED_FUNCTIONS(TAEDA_EXPR_ENUM)
+#undef TAEDA_EXPR_ENUM
 };
 
 // What a Random node makes of the stream: a 32-bit word (I64), a number below the third operand
@@ -109,7 +113,9 @@ TAEDA_API Type draw_type(Draw draw);
 TAEDA_API int uniform_bits(Draw draw);
 
 // The number of operations.
-constexpr int kNumOps = static_cast<int>(Op::Digamma) + 1;
+#define TAEDA_EXPR_COUNT(id, name, arity, kinds, text) +1
+constexpr int kNumOps = static_cast<int>(Op::Digamma) + 1 TAEDA_CALLED_FUNCTIONS(TAEDA_EXPR_COUNT);
+#undef TAEDA_EXPR_COUNT
 
 TAEDA_API const char* op_name(Op op);
 TAEDA_API const char* op_form(Op op);  // null for leaves and conversions

@@ -1,8 +1,12 @@
-// The text of math.h for generated code, taken into the library when it is assembled.
+// The text of math.h and of called functions for generated code, taken into the library when it is
+// assembled.
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "taeda/base/error.h"
+#include "taeda/base/str.h"
 #include "taeda/kernel/print.h"
 
 // The assembler finds the files on the include path, which holds the root of the source tree.
@@ -27,10 +31,26 @@ TAEDA_TEXT(taeda_text_grid, "taeda/kernel/math_grid.h")
 TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
 TAEDA_TEXT(taeda_text_reduce_cascade, "taeda/kernel/reduce_cascade.h")
+TAEDA_TEXT(taeda_text_called_lanes, "taeda/kernel/called/lanes.h")
+TAEDA_TEXT(taeda_text_called_bessel, "taeda/kernel/called/bessel.h")
+TAEDA_TEXT(taeda_text_called_gamma, "taeda/kernel/called/gamma.h")
+TAEDA_TEXT(taeda_text_called_normal, "taeda/kernel/called/normal.h")
+TAEDA_TEXT(taeda_text_called_high_degrees, "taeda/kernel/called/high_degrees.h")
+TAEDA_TEXT(taeda_text_called_polynomials, "taeda/kernel/called/polynomials.h")
+TAEDA_TEXT(taeda_text_called_integers, "taeda/kernel/called/integers.h")
+TAEDA_TEXT(taeda_text_called_float_parts, "taeda/kernel/called/float_parts.h")
 
 namespace taeda::kernel {
 
 namespace {
+
+void collect_roots(const Kernel& kernel, const std::vector<Step>& steps,
+                   std::vector<NodeId>& roots) {
+  for (const Step& step : steps) {
+    for (NodeId root : roots_of(kernel, step)) roots.push_back(root);
+    if (const auto* loop = std::get_if<Loop>(&step)) collect_roots(kernel, loop->steps, roots);
+  }
+}
 
 // Appends a header without its includes, comment lines and empty lines.
 void append(std::string& text, const char* header) {
@@ -65,7 +85,65 @@ std::string prelude(bool is_cuda) {
   return text + "using namespace taeda::kernel;\n";
 }
 
+// The texts of called functions, each after those that it includes.
+struct CalledText {
+  const char* name;
+  const char* text;
+};
+constexpr CalledText kCalledTexts[] = {{"lanes", taeda_text_called_lanes},
+                                       {"bessel", taeda_text_called_bessel},
+                                       {"gamma", taeda_text_called_gamma},
+                                       {"normal", taeda_text_called_normal},
+                                       {"high_degrees", taeda_text_called_high_degrees},
+                                       {"polynomials", taeda_text_called_polynomials},
+                                       {"integers", taeda_text_called_integers},
+                                       {"float_parts", taeda_text_called_float_parts}};
+
+// A source has a text once, whatever number of its functions were printed with it.
+void append_called(std::string& text, std::string_view name) {
+  constexpr std::string_view kInclude = "#include \"taeda/kernel/called/";
+  for (const CalledText& one : kCalledTexts) {
+    if (one.name != name) continue;
+    const std::string_view header = one.text;
+    for (size_t at = header.find(kInclude); at != header.npos; at = header.find(kInclude, at)) {
+      at += kInclude.size();
+      append_called(text, header.substr(at, header.find(".h\"", at) - at));
+    }
+    text += str("#if !defined(TAEDA_TEXT_", name, ")\n#define TAEDA_TEXT_", name, "\n");
+    append(text, one.text);
+    text += "#endif\n";
+    return;
+  }
+  TAEDA_INTERNAL_CHECK(false, "no text of called functions is named ", name);
+}
+
+// The text of a called function; null for other operations.
+const char* text_of_call(Op op) {
+  switch (op) {
+#define TAEDA_CALL_TEXT(id, name, arity, kinds, text) \
+  case Op::id: return #text;
+    TAEDA_CALLED_FUNCTIONS(TAEDA_CALL_TEXT)
+#undef TAEDA_CALL_TEXT
+    default: return nullptr;
+  }
+}
+
 }  // namespace
+
+std::string called_text(const ExprGraph& graph, const std::vector<NodeId>& roots) {
+  std::set<std::string_view> names;
+  for (NodeId id : graph.reachable(roots))
+    if (const char* name = text_of_call(graph.node(id).op)) names.insert(name);
+  std::string text;
+  for (std::string_view name : names) append_called(text, name);
+  return text;
+}
+
+std::string called_text(const Kernel& kernel) {
+  std::vector<NodeId> roots;
+  collect_roots(kernel, kernel.steps, roots);
+  return called_text(kernel.values, roots);
+}
 
 std::string cpu_prelude() { return prelude(false); }
 std::string cuda_prelude() { return prelude(true); }

@@ -17,6 +17,10 @@ namespace taeda::kernel {
 // math.h and its includes as one text without #include lines.
 TAEDA_API std::string cpu_prelude();
 TAEDA_API std::string cuda_prelude();
+// The text of the functions of called/ that values call, which stands before what is printed of
+// them. A source may hold it several times.
+std::string called_text(const ExprGraph& graph, const std::vector<NodeId>& roots);
+std::string called_text(const Kernel& kernel);
 
 // extern "C" void name(char* const* ptrs, long n, const void* scalars): run_tile of the traced
 // body.

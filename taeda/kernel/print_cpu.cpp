@@ -33,9 +33,9 @@ class TilePrinter {
   std::string print(const std::string& name) const {
     Lanes lanes = widest_lanes(graph_, {body_.root});
     if (lanes == Lanes::Mixed) lanes = Lanes::One;  // a body has one type; its masks are bytes
-    std::string text =
-        str("extern \"C\" void ", name, "(char* const* ptrs, td_long n, const void* scalars) {\n",
-            "  (void)scalars;\n  td_long i = 0;\n");
+    std::string text = str(called_text(graph_, {body_.root}), "extern \"C\" void ", name,
+                           "(char* const* ptrs, td_long n, const void* scalars) {\n",
+                           "  (void)scalars;\n  td_long i = 0;\n");
     if (lanes != Lanes::One) text += loop(lanes);
     return text + loop(Lanes::One) + "}\n";
   }

@@ -32,7 +32,8 @@ std::map<int, Type> uniforms_of(const ExprGraph& graph, const std::vector<NodeId
 std::string print_cuda_tile(const ExprGraph& graph, const TracedBody& body,
                             const std::string& name) {
   Type result = graph.node(body.root).type;
-  std::string text = str("extern \"C\" __global__ void ", name, "(", element_type(result), "* b0");
+  std::string text = str(called_text(graph, {body.root}), "extern \"C\" __global__ void ", name,
+                         "(", element_type(result), "* b0");
   for (size_t i = 0; i < body.input_types.size(); ++i) {
     text += str(", const ", element_type(body.input_types[i]), "* b", i + 1);
   }

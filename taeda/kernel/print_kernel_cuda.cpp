@@ -45,7 +45,7 @@ class CudaKernelPrinter {
                   "}\n");
       stages_.push_back(std::move(stage));
     }
-    return {arguments() + bodies_.text() + text, std::move(stages_)};
+    return {called_text(kernel_) + arguments() + bodies_.text() + text, std::move(stages_)};
   }
 
  private:

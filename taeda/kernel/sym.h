@@ -155,6 +155,16 @@ struct Sym {
   TAEDA_SYM_UNARY(erfinv, Erfinv, Sym)
   TAEDA_SYM_UNARY(lgamma, Lgamma, Sym)
   TAEDA_SYM_UNARY(digamma, Digamma, Sym)
+#define TAEDA_SYM_CALL_1(name, op) TAEDA_SYM_UNARY(name, op, Sym)
+#define TAEDA_SYM_CALL_2(name, op) TAEDA_SYM_BINARY(name, op, Sym)
+#define TAEDA_SYM_CALL_3(name, op) \
+  friend Sym name(Sym a, Sym b, Sym c) { return from_id(sym_apply(Op::op, a.id, b.id, c.id)); }
+#define TAEDA_SYM_CALL(op, name, arity, kinds, text) TAEDA_SYM_CALL_##arity(name, op)
+  TAEDA_CALLED_FUNCTIONS(TAEDA_SYM_CALL)
+#undef TAEDA_SYM_CALL
+#undef TAEDA_SYM_CALL_1
+#undef TAEDA_SYM_CALL_2
+#undef TAEDA_SYM_CALL_3
 #undef TAEDA_SYM_BINARY
 #undef TAEDA_SYM_UNARY
   friend Sym where(SymMask c, Sym a, Sym b) {

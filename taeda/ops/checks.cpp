@@ -7,6 +7,13 @@
 
 namespace taeda {
 
+void check_full_float(const char* op, Span<const Tensor*> operands) {
+  const DType common = result_type(operands);
+  const bool is_taken =
+      is_integral(common, true) || common == DType::Float || common == DType::Double;
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_taken, "\"", op, "_cpu\" not implemented for '", common, "'");
+}
+
 void check_alpha(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (alpha.is_integral()) return;
   const Tensor* const inputs[] = {&self, &other};

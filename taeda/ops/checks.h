@@ -21,6 +21,8 @@ TAEDA_API void check_sign(const Tensor& self);
 TAEDA_API void check_relu(const Tensor& self);
 TAEDA_API void check_hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val);
 TAEDA_API void check_softshrink(const Tensor& self, const Scalar& lambd);
+// For functions without kernels for the short floats, on what their operands promote to.
+TAEDA_API void check_full_float(const char* op, Span<const Tensor*> operands);
 TAEDA_API void check_integer_power(const Tensor& self, const Scalar& exponent);
 
 }  // namespace taeda

@@ -88,6 +88,15 @@ Tensor fill_operand(const Tensor& self, const Tensor& value) {
   return value.clone();
 }
 
+Scalar significand_bits(DType dtype) {
+  switch (dtype) {
+    case DType::Double: return 53;
+    case DType::Half: return 11;
+    case DType::BFloat16: return 8;
+    default: return 24;
+  }
+}
+
 Scalar power_of_ten(int64_t decimals) {
   return Scalar(std::pow(10.0, std::fabs(static_cast<double>(decimals))));
 }

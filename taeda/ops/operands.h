@@ -23,6 +23,8 @@ TAEDA_API Scalar fill_number(const Tensor& self, const Scalar& value);
 // it was read everywhere.
 TAEDA_API Tensor fill_operand(const Tensor& self, const Tensor& value);
 TAEDA_API Scalar power_of_ten(int64_t decimals);
+// The digits that a number of a floating-point dtype has.
+TAEDA_API Scalar significand_bits(DType dtype);
 
 // 0: any exponent, 1: two, 2: three. A symbol may be any.
 inline int power_body(const Scalar& exponent) {

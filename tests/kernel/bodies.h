@@ -2,6 +2,7 @@
 #pragma once
 
 #include "taeda/kernel/body.h"
+#include "taeda/kernel/called/vec.h"
 
 namespace taeda::kernel::test {
 
@@ -82,6 +83,18 @@ struct Special {
   template <class V>
   static V apply(V x) {
     return erfc(x) + lgamma(x) + digamma(abs(x) + V(0.5)) + erfinv(x * V(0.1));
+  }
+};
+struct Called {
+  template <class V>
+  static V apply(V x, V n) {
+    return bessel_j0(x) + legendre_polynomial_p(x, n) * igamma(abs(x), abs(n));
+  }
+};
+struct CalledIntegers {
+  template <class V>
+  static V apply(V a, V b) {
+    return gcd(a, b) + lcm(a, b);
   }
 };
 struct Fused {

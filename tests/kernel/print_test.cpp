@@ -82,23 +82,44 @@ Case make_case(const std::string& name) {
 std::vector<Case> all_cases() {
   using c64 = Complex<float>;
   using c128 = Complex<double>;
-  return {TAEDA_CASE(Silu, float),          TAEDA_CASE(Silu, double),
-          TAEDA_CASE(Gelu, float),          TAEDA_CASE(Gelu, double),
-          TAEDA_CASE(Softplus, float),      TAEDA_CASE(Softplus, double),
-          TAEDA_CASE(AddScaled, float),     TAEDA_CASE(AddScaled, double),
-          TAEDA_CASE(AddScaled, int64_t),   TAEDA_CASE(Lt, float),
-          TAEDA_CASE(Lt, uint64_t),         TAEDA_CASE(Where, float),
-          TAEDA_CASE(Where, double),        TAEDA_CASE(MaskMix, float),
-          TAEDA_CASE(MaskMix, double),      TAEDA_CASE(Trigonometry, float),
-          TAEDA_CASE(Trigonometry, double), TAEDA_CASE(Hyperbolic, float),
-          TAEDA_CASE(Hyperbolic, double),   TAEDA_CASE(Powers, float),
-          TAEDA_CASE(Powers, double),       TAEDA_CASE(Rounding, float),
-          TAEDA_CASE(Rounding, double),     TAEDA_CASE(Remainders, float),
-          TAEDA_CASE(Remainders, double),   TAEDA_CASE(Remainders, int64_t),
-          TAEDA_CASE(Special, float),       TAEDA_CASE(Special, double),
-          TAEDA_CASE(Fused, float),         TAEDA_CASE(Bits, int64_t),
-          TAEDA_CASE(Bits, uint64_t),       TAEDA_CASE(ComplexMix, c64),
-          TAEDA_CASE(ComplexMix, c128),     TAEDA_CASE(Modulus, c64),
+  return {TAEDA_CASE(Silu, float),
+          TAEDA_CASE(Silu, double),
+          TAEDA_CASE(Gelu, float),
+          TAEDA_CASE(Gelu, double),
+          TAEDA_CASE(Softplus, float),
+          TAEDA_CASE(Softplus, double),
+          TAEDA_CASE(AddScaled, float),
+          TAEDA_CASE(AddScaled, double),
+          TAEDA_CASE(AddScaled, int64_t),
+          TAEDA_CASE(Lt, float),
+          TAEDA_CASE(Lt, uint64_t),
+          TAEDA_CASE(Where, float),
+          TAEDA_CASE(Where, double),
+          TAEDA_CASE(MaskMix, float),
+          TAEDA_CASE(MaskMix, double),
+          TAEDA_CASE(Trigonometry, float),
+          TAEDA_CASE(Trigonometry, double),
+          TAEDA_CASE(Hyperbolic, float),
+          TAEDA_CASE(Hyperbolic, double),
+          TAEDA_CASE(Powers, float),
+          TAEDA_CASE(Powers, double),
+          TAEDA_CASE(Rounding, float),
+          TAEDA_CASE(Rounding, double),
+          TAEDA_CASE(Remainders, float),
+          TAEDA_CASE(Remainders, double),
+          TAEDA_CASE(Remainders, int64_t),
+          TAEDA_CASE(Special, float),
+          TAEDA_CASE(Special, double),
+          TAEDA_CASE(Called, float),
+          TAEDA_CASE(Called, double),
+          TAEDA_CASE(CalledIntegers, int64_t),
+          TAEDA_CASE(CalledIntegers, uint64_t),
+          TAEDA_CASE(Fused, float),
+          TAEDA_CASE(Bits, int64_t),
+          TAEDA_CASE(Bits, uint64_t),
+          TAEDA_CASE(ComplexMix, c64),
+          TAEDA_CASE(ComplexMix, c128),
+          TAEDA_CASE(Modulus, c64),
           TAEDA_CASE(Modulus, c128)};
 }
 
@@ -128,6 +149,24 @@ TEST(PrintCpu, TilesReturnTheBitsOfEagerKernels) {
       ASSERT_TRUE(taeda::testing::same_value(one.result, &expected[i * size], &got[i * size]))
           << one.name << " differs at element " << i;
   }
+}
+
+TEST(PrintCpu, TheTextOfCalledFunctionsStandsWhereTheyAreCalled) {
+  constexpr const char* kBessel = "double td_bessel_j0_at(double x) {";
+  constexpr const char* kDivisors = "td_ulong td_gcd_at(td_ulong a, td_ulong b) {";
+  EXPECT_EQ(cpu_prelude().find(kBessel), std::string::npos);
+  const std::string called = make_case<Called, float>("called").source;
+  EXPECT_NE(called.find(kBessel), std::string::npos);
+  EXPECT_EQ(called.find(kDivisors), std::string::npos);
+  const std::string other = make_case<Special, float>("special").source;
+  EXPECT_EQ(other.find(kBessel), std::string::npos);
+}
+
+TEST(PrintCuda, CallsCarryTheirText) {
+  ExprGraph graph;
+  const std::string text = print_cuda_tile(graph, trace_body<Called>(graph, Type::F32), "called");
+  EXPECT_NE(text.find("double td_bessel_j0_at(double x) {"), std::string::npos);
+  EXPECT_NE(text.find(" = td_bessel_j0(v"), std::string::npos);
 }
 
 TEST(PrintCuda, TileIsAGridStrideKernel) {

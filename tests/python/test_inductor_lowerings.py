@@ -98,6 +98,35 @@ PROGRAMS = {
         [X, Y],
         [LONGER, LONGER.sin()],
     ),
+    "called_functions": (
+        lambda x, y: (
+            t.special.bessel_j0(x * 9).sin(),
+            t.igamma(x.abs(), y.abs() + 1),
+            t.special.shifted_chebyshev_polynomial_v(x, 5),
+            t.special.legendre_polynomial_p(x.tanh(), 2000),
+            t.polygamma(2, x.abs()),
+            t.special.ndtri(y.sigmoid()),
+        ),
+        [X, Y],
+        [LONGER, LONGER.sin()],
+    ),
+    "divisors": (
+        lambda x, y: (t.gcd(x, y) * 2, t.lcm(x, y), t.lcm(x.char(), y.char())),
+        [classes(900, 6, 10) - 400, classes(90, 10)],
+        [classes(900, 9, 10) - 400, classes(90, 10)],
+    ),
+    "parts_of_numbers": (
+        lambda x, y: (
+            *t.frexp(x * 3),
+            *t.frexp(x.bfloat16()),
+            t.nextafter(x, y),
+            t.nextafter(x.half(), y.half()),
+            t.nextafter(x.bfloat16(), -x.bfloat16()),
+            t.nextafter(x.double(), y.double()),
+        ),
+        [X, Y],
+        [LONGER, LONGER.sin()],
+    ),
     "moments": (lambda x: (x.var(1), x.std(0), *t.var_mean(x, (0, 1))), [X], [LONGER]),
     "moments_of_chunks": (lambda x: (x.var(1), x.std()), [LONG], [LONGEST]),
     "moments_of_bfloat16": (lambda x: x.var(1), [LONG.bfloat16()], [LONGEST.bfloat16()]),
@@ -345,6 +374,9 @@ PROGRAMS = {
 # for constant ones where they differ.
 COUNTS = {
     "complex_numbers": ([(1,)],),
+    "called_functions": ([(1,)],),
+    "divisors": ([(1,)],),
+    "parts_of_numbers": ([(1,)],),
     "layer_norm": ([(1,), (2,)],),
     "rms_norm": ([(1,), (2,)],),
     "batch_norm": (

@@ -176,7 +176,7 @@ def base_tiles(records):
         text += (
             f"extern const PointwiseKernel {table};\n"
             f"constinit const PointwiseKernel {table}{{&rules::{r.ident}, TAEDA_ISA_TILES({table}_tiles),\n"
-            f"    {{{tile_list(r, body, TYPES[2:])}}}, operands_of<bodies::{body}>()}};\n"
+            f"    {{{tile_list(r, body, TYPES[2:])}}}, operands_of<bodies::{body}>(), grain_of<bodies::{body}>()}};\n"
         )
     return text + "\n}  // namespace taeda::cpu\n"
 

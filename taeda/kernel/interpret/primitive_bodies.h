@@ -1,6 +1,7 @@
 // The operations of expressions as bodies over Vec.
 #pragma once
 
+#include "taeda/kernel/called/vec.h"
 #include "taeda/kernel/expr.h"
 #include "taeda/kernel/vec.h"
 
@@ -89,6 +90,22 @@ TAEDA_UNARY(Erfc, "r", erfc(a))
 TAEDA_UNARY(Erfinv, "r", erfinv(a))
 TAEDA_UNARY(Lgamma, "r", lgamma(a))
 TAEDA_UNARY(Digamma, "r", digamma(a))
+#define TAEDA_CALL_1 (V a)
+#define TAEDA_CALL_2 (V a, V b)
+#define TAEDA_CALL_3 (V a, V b, V c)
+#define TAEDA_GIVEN_1 (a)
+#define TAEDA_GIVEN_2 (a, b)
+#define TAEDA_GIVEN_3 (a, b, c)
+#define TAEDA_CALL(id, name, arity, kinds, text) \
+  TAEDA_PRIMITIVE(id, kinds, TAEDA_CALL_##arity, name TAEDA_GIVEN_##arity)
+TAEDA_CALLED_FUNCTIONS(TAEDA_CALL)
+#undef TAEDA_CALL
+#undef TAEDA_CALL_1
+#undef TAEDA_CALL_2
+#undef TAEDA_CALL_3
+#undef TAEDA_GIVEN_1
+#undef TAEDA_GIVEN_2
+#undef TAEDA_GIVEN_3
 #undef TAEDA_UNARY
 #undef TAEDA_BINARY
 #undef TAEDA_PRIMITIVE

@@ -96,6 +96,7 @@ constexpr OtherTable make_table() {
   OtherTable t;
 #define TAEDA_ADD(id, name, arity, result, form) add<Op::id>(t);
   TAEDA_EXPR_OPS(TAEDA_ADD)
+  TAEDA_CALLED_FUNCTIONS(TAEDA_ADD)
 #undef TAEDA_ADD
   add_masks(t);
   add_int32(t);

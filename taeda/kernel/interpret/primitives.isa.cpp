@@ -18,6 +18,7 @@ constexpr PrimitiveTable make_table() {
   PrimitiveTable table{};
 #define TAEDA_ADD(id, name, arity, result, form) add<Op::id>(table);
   TAEDA_EXPR_OPS(TAEDA_ADD)
+  TAEDA_CALLED_FUNCTIONS(TAEDA_ADD)
 #undef TAEDA_ADD
   return table;
 }

@@ -1,6 +1,7 @@
 // Bodies of signs, angles and stable forms of sums and powers.
 #pragma once
 
+#include "taeda/kernel/called/vec.h"
 #include "taeda/ops/body_names.h"
 
 namespace taeda::bodies {
@@ -13,6 +14,13 @@ struct Copysign {
   template <class V>
   static V apply(V x, V sign) {
     return copysign(x, sign);
+  }
+};
+struct Nextafter {
+  static constexpr int kCost = 4;
+  template <class V>
+  static V apply(V x, V y, Uniform<V> digits) {
+    return nextafter(x, y, V(digits));
   }
 };
 struct Deg2rad {

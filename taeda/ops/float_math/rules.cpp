@@ -1,4 +1,4 @@
-// Shapes of frexp and nextafter, and operators composed of others: powers in float64, angles.
+// Shapes of frexp, and operators composed of others: powers in float64, angles.
 #include "taeda/ops/float_math/declarations.h"
 
 #include "taeda/ops/float_math/functions.h"
@@ -38,16 +38,6 @@ Tensor ldexp_Tensor(const Tensor& self, const Tensor& other) {
 Tensor& ldexp_(Tensor& self, const Tensor& other) { return self.mul_(power_of_two(self, other)); }
 Tensor& ldexp_out(const Tensor& self, const Tensor& other, Tensor& out) {
   return taeda::mul_out(out, self, power_of_two(self, other));
-}
-
-OutSpec nextafter_spec(const Tensor& self, const Tensor& other) {
-  const Tensor* const inputs[] = {&self, &other};
-  const Tensor* const placed = check_same_device("nextafter", inputs);
-  const DType common = result_type(inputs);
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(common) && !is_float8(common),
-                              "\"nextafter_cpu\" not implemented for '", common, "'");
-  return OutSpec(SymIntList(broadcast_shapes(self.sym_sizes(), other.sym_sizes())), common,
-                 placed ? placed->device() : self.device());
 }
 
 // ---- powers in float64 ----

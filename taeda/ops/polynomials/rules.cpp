@@ -1,16 +1,12 @@
-// Orthogonal polynomials: their results, and one number in place of a tensor.
-#include "taeda/ops/special_math/rules.h"
+// Orthogonal polynomials, with one number in place of a tensor.
 #include "taeda/ops/functions.h"
 #include "taeda/ops/polynomials/declarations.h"
 #include "taeda/ops/polynomials/functions.h"
 
 namespace taeda::impl {
 
-// The rule of a polynomial, and its forms in which x or n is a number.
+// The forms of a polynomial in which x or n is a number.
 #define TAEDA_POLYNOMIAL(name)                                                           \
-  OutSpec special_##name##_spec(const Tensor& x, const Tensor& n) {                      \
-    return full_float_spec(#name, x, n);                                                 \
-  }                                                                                      \
   Tensor special_##name##_x_scalar(const Scalar& x, const Tensor& n) {                   \
     return taeda::special_##name(wrapped_scalar(x), n);                                  \
   }                                                                                      \

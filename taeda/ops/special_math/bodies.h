@@ -1,6 +1,7 @@
 // Bodies of gamma, Bessel and entropy functions.
 #pragma once
 
+#include "taeda/kernel/called/vec.h"
 #include "taeda/ops/body_names.h"
 
 namespace taeda::bodies {
@@ -172,6 +173,34 @@ struct Digamma {
   template <class V>
   static V apply(V x) {
     return digamma(x);
+  }
+};
+struct Polygamma {
+  static constexpr int kCost = 64;
+  template <class V>
+  static V apply(V x, Uniform<V> n) {
+    return polygamma(V(n), x);
+  }
+};
+struct Igamma {
+  static constexpr int kCost = 64;
+  template <class V>
+  static V apply(V a, V x) {
+    return igamma(a, x);
+  }
+};
+struct Igammac {
+  static constexpr int kCost = 64;
+  template <class V>
+  static V apply(V a, V x) {
+    return igammac(a, x);
+  }
+};
+struct SpecialZeta {
+  static constexpr int kCost = 64;
+  template <class V>
+  static V apply(V s, V q) {
+    return zeta(s, q);
   }
 };
 struct I0 {

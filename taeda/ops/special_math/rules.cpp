@@ -17,31 +17,6 @@ Tensor mvlgamma_arguments(const Tensor& self, int64_t p) {
   return self.unsqueeze(-1) + steps;
 }
 
-namespace {
-
-// Integers become the default float.
-OutSpec gamma_spec(const char* op, const Tensor& a, const Tensor& b, bool takes_integers) {
-  const Tensor* const inputs[] = {&a, &b};
-  const Tensor* const placed = check_same_device(op, inputs);
-  DType dtype = result_type(inputs);
-  if (takes_integers && is_integral(dtype, true)) dtype = default_dtype();
-  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(dtype) && !is_float8(dtype), "\"", op,
-                              "_cpu\" not implemented for '", dtype, "'");
-  OutSpec spec(SymIntList(broadcast_shapes(a.sym_sizes(), b.sym_sizes())), dtype,
-               placed ? placed->device() : a.device());
-  spec.strides = strides_in_order(inputs, spec.sizes);
-  return spec;
-}
-
-}  // namespace
-
-OutSpec full_float_spec(const char* op, const Tensor& a, const Tensor& b) {
-  OutSpec spec = gamma_spec(op, a, b, true);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!is_reduced_float(spec.dtype), "\"", op,
-                              "_cpu\" not implemented for '", spec.dtype, "'");
-  return spec;
-}
-
 namespace impl {
 namespace {
 
@@ -55,19 +30,6 @@ Tensor as_default_float(const Tensor& self) {
 
 }  // namespace
 
-OutSpec polygamma_spec(int64_t n, const Tensor& self) {
-  TAEDA_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
-  return gamma_spec("polygamma", self, self, true);
-}
-OutSpec igamma_spec(const Tensor& self, const Tensor& other) {
-  return gamma_spec("igamma", self, other, false);
-}
-OutSpec igammac_spec(const Tensor& self, const Tensor& other) {
-  return gamma_spec("igammac", self, other, false);
-}
-OutSpec special_zeta_spec(const Tensor& self, const Tensor& other) {
-  return full_float_spec("zeta", self, other);
-}
 Tensor special_zeta_self_scalar(const Scalar& self, const Tensor& other) {
   return taeda::special_zeta(wrapped_scalar(self), other);
 }

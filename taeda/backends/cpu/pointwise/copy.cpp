@@ -17,7 +17,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kTileBytes = 8192;
-constexpr int64_t kGrain = 65536;
+constexpr int64_t kCopyGrain = 65536;
 
 // The type values pass through: wide enough for both ends.
 ComputeType copy_compute(DType src, DType dst) {
@@ -91,7 +91,7 @@ void for_blocks(const LoopNest& nest, int64_t max_rows, int64_t max_cols, F&& f)
   const int64_t cb = (cols + cs - 1) / cs, rb = (rows + rs - 1) / rs;
   int64_t outer = 1;
   for (size_t d = 2; d < nest.sizes.size(); ++d) outer *= nest.sizes[d];
-  parallel_for(0, outer * rb * cb, std::max<int64_t>(1, kGrain / (cs * rs)),
+  parallel_for(0, outer * rb * cb, std::max<int64_t>(1, kCopyGrain / (cs * rs)),
                [&](int64_t first, int64_t last) {
                  for (int64_t b = first; b < last; ++b) {
                    int64_t rest = b / (rb * cb);
@@ -133,7 +133,7 @@ void copy_same(const LoopNest& nest, int64_t item) {
   const RowsFn fn = rows_fn(item);
   const auto &d = nest.strides[0], &s = nest.strides[1];
   const bool is_transposing = !(d[0] == item && s[0] == item);
-  for_blocks(nest, is_transposing ? 256 : 1 << 20, is_transposing ? 256 : kGrain,
+  for_blocks(nest, is_transposing ? 256 : 1 << 20, is_transposing ? 256 : kCopyGrain,
              [&](char* const* at, int64_t rows, int64_t cols) {
                fn(at[0], at[1], rows, cols, d[0], d[1], s[0], s[1]);
              });
@@ -183,7 +183,7 @@ Tensor& fill__Scalar(Tensor& self, const Scalar& value) {
     nest.add(self, self.sizes());
     nest.finish(self.sizes());
     const auto& d = nest.strides[0];
-    for_blocks(nest, 1 << 20, kGrain, [&](char* const* at, int64_t rows, int64_t cols) {
+    for_blocks(nest, 1 << 20, kCopyGrain, [&](char* const* at, int64_t rows, int64_t cols) {
       for (int64_t r = 0; r < rows; ++r) {
         char* p = at[0] + r * d[1];
         if (d[0] == sizeof(T))

@@ -33,14 +33,4 @@ void for_elements(const LoopNest& nest, int64_t cost, F&& f) {
   });
 }
 
-// The walk over a result, at[0], and two operands that broadcast to it, at[1] and at[2].
-inline LoopNest walk_of_pairs(const Tensor& out, const Tensor& a, const Tensor& b) {
-  LoopNest nest;
-  nest.add(out, out.sizes());
-  nest.add(a, out.sizes());
-  nest.add(b, out.sizes());
-  nest.finish(out.sizes());
-  return nest;
-}
-
 }  // namespace taeda::cpu

@@ -18,7 +18,6 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kTileBytes = 8192;  // of one operand: all operands of a tile stay in the L1 cache
-constexpr int64_t kGrain = 32768;     // elements worth a thread
 
 struct Operand {
   OperandKind kind;
@@ -40,6 +39,7 @@ struct Call {
   int num_operands;
   Operand operands[LoopNest::kMaxOperands];
   const void* scalars;
+  int64_t grain;
   // Set where the results first become a narrower dtype than the tile's: see is_stored_twice.
   StoreFn narrow = nullptr;
   LoadFn widen = nullptr;
@@ -130,16 +130,17 @@ void run_nest(const Call& call, const LoopNest& nest) {
     is_all_direct &=
         call.operands[k].is_direct && nest.strides[k][0] == item_size(call.operands[k].dtype);
   // Without buffers a run may be as long as a thread's share; with them it must fit the tile.
-  const int64_t run = is_all_direct ? kGrain : tile;
+  const int64_t run = is_all_direct ? call.grain : std::min(tile, call.grain);
   const int64_t col_step = std::min(cols, run);
-  const int64_t row_step = cols < tile ? std::max<int64_t>(1, tile / cols) : 1;
+  const int64_t row_step =
+      cols < tile ? std::max<int64_t>(1, std::min(tile, call.grain) / cols) : 1;
   const int64_t col_blocks = (cols + col_step - 1) / col_step,
                 row_blocks = (rows + row_step - 1) / row_step;
   const int64_t per_outer = col_blocks * row_blocks;
   int64_t outer = 1;
   for (size_t d = 2; d < nest.sizes.size(); ++d) outer *= nest.sizes[d];
   const int64_t block_elements = std::min(cols, col_step) * std::min(rows, row_step);
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(block_elements, 1));
+  const int64_t grain = std::max<int64_t>(1, call.grain / std::max<int64_t>(block_elements, 1));
 
   parallel_for(0, outer * per_outer, grain, [&](int64_t first, int64_t last) {
     Buffers buffers;
@@ -163,11 +164,12 @@ void run_nest(const Call& call, const LoopNest& nest) {
 
 // Small calls over plain memory whose operands already have the tile's types, or are one value
 // each: nothing to set up.
-bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Tensor& out,
+bool run_small(const PointwiseKernel& kernel, ComputeType compute, TileFn tile, const Tensor& out,
                Span<const Tensor*> inputs, const void* numbers) {
+  const Operands& kinds = kernel.operands;
   constexpr int64_t kConstantBytes = 256;
   const int64_t n = out.numel();
-  if (n > kGrain || out.dtype() != tile_dtype(kinds.out, compute) || !out.is_contiguous())
+  if (n > kernel.grain || out.dtype() != tile_dtype(kinds.out, compute) || !out.is_contiguous())
     return false;
   char* ptrs[LoopNest::kMaxOperands];
   ptrs[0] = static_cast<char*>(out.data());
@@ -192,10 +194,12 @@ bool run_small(const Operands& kinds, ComputeType compute, TileFn tile, const Te
 }
 
 // `narrow` is the dtype that results become before they are stored, if it is not the tile's.
-[[gnu::noinline]] void run_strided(const Operands& kinds, ComputeType compute, TileFn tile,
+[[gnu::noinline]] void run_strided(const PointwiseKernel& kernel, ComputeType compute, TileFn tile,
                                    const Tensor& out, Span<const Tensor*> inputs,
                                    const void* numbers, std::optional<DType> narrow) {
+  const Operands& kinds = kernel.operands;
   Call call;
+  call.grain = kernel.grain;
   call.compute = compute;
   call.tile = tile;
   call.scalars = numbers;
@@ -275,7 +279,7 @@ void check_divisor(const PointwiseKernel& kernel, DType common, Span<const Tenso
 
 // The tile that reads and writes `dtype` as it lies, where `n` elements are work for one thread.
 inline TileFn direct_tile(const PointwiseKernel& kernel, DType dtype, int64_t n) {
-  if (n == 0 || n > kGrain || !kernel.is_uniform || is_integer_division(kernel, dtype))
+  if (n == 0 || n > kernel.grain || !kernel.is_uniform || is_integer_division(kernel, dtype))
     return nullptr;
   const ComputeType compute = compute_type(dtype);
   return compute_dtype(compute) == dtype ? tile_of(kernel, compute) : nullptr;
@@ -357,9 +361,9 @@ void run_pointwise(const PointwiseKernel& kernel, DType common, const Tensor& ou
   std::optional<DType> narrow;
   if (is_stored_twice(kernel, op.rule, common, out))
     narrow = common;
-  else if (run_small(kernel.operands, compute, tile, out, inputs, numbers.bytes))
+  else if (run_small(kernel, compute, tile, out, inputs, numbers.bytes))
     return;
-  run_strided(kernel.operands, compute, tile, out, inputs, numbers.bytes, narrow);
+  run_strided(kernel, compute, tile, out, inputs, numbers.bytes, narrow);
 }
 
 TileFn find_tile(std::string_view body, ComputeType type) {

@@ -59,11 +59,14 @@ constexpr int kNumIsas = 1;
 #  define TAEDA_ISA_TILES(name) {neon::name}
 #endif
 
+constexpr int64_t kGrain = 32768;  // elements of simple arithmetic that are worth a thread
+
 struct PointwiseKernel {
   const PointwiseOp* op;
   const TileFn* float_tiles[kNumIsas];  // by isa_level: float, double
   TileFn other_tiles[4];                // int64, uint64, complex64, complex128
   Operands operands;
+  int64_t grain = kGrain;  // elements worth a thread
   bool is_uniform = operands.is_uniform();
 };
 
@@ -105,6 +108,13 @@ constexpr Operands operands_of() {
   Operands o = tiles_detail::read<V>(static_cast<Fn>(nullptr));
   if constexpr (requires { Body::kDivisor; }) o.divisor = Body::kDivisor;
   return o;
+}
+
+// The elements that are worth a thread, by what the body says one costs.
+template <class Body>
+constexpr int64_t grain_of() {
+  if constexpr (requires { Body::kCost; }) return kGrain / Body::kCost;
+  return kGrain;
 }
 
 }  // namespace taeda::cpu

@@ -1,14 +1,14 @@
-// Incomplete gamma functions and the zeta function of Hurwitz: loops that end where their terms no
-// longer count, in double precision.
+// Incomplete gamma functions, the zeta function of Hurwitz and derivatives of digamma: loops that
+// end where their terms no longer count, in double precision.
 #pragma once
 
-#include "taeda/kernel/math.h"
+#include "taeda/kernel/called/lanes.h"
 
 TAEDA_MATH_BEGIN
 
 // The sum of (k + q)^-s over k = 0, 1, ...: terms one by one up to 10, then the formula of Euler
 // and Maclaurin.
-TD_SLOW_FN double td_zeta_scalar(double s, double q) {
+TD_SLOW_FN double td_zeta_at(double s, double q) {
   if (s == 1.0) return td_inf<double>();
   if (!(s > 1.0) || q != q) return td_nan<double>();
   if (q <= 0.0) {
@@ -100,7 +100,7 @@ TD_FN double td_igammac_fraction(double a, double x) {
 }
 
 // `is_upper`: one minus the lower function, exact where it is small.
-TD_SLOW_FN double td_igamma_scalar(double a, double x, bool is_upper) {
+TD_SLOW_FN double td_incomplete_gamma(double a, double x, bool is_upper) {
   const double none = is_upper ? 1.0 : 0.0, all = is_upper ? 0.0 : 1.0;
   if (!(a >= 0.0) || !(x >= 0.0)) return td_nan<double>();
   if (a == 0.0) return x > 0.0 ? all : td_nan<double>();
@@ -114,5 +114,31 @@ TD_SLOW_FN double td_igamma_scalar(double a, double x, bool is_upper) {
   double lower = td_igamma_series(a, x);
   return is_upper ? 1.0 - lower : lower;
 }
+TD_FN double td_igamma_at(double a, double x) { return td_incomplete_gamma(a, x, false); }
+TD_FN double td_igammac_at(double a, double x) { return td_incomplete_gamma(a, x, true); }
+
+// The product of 1 to n, with the bits that each step rounds off; infinity where it leaves the
+// type.
+TD_FN double td_factorial(double n) {
+  if (n > 170.0) return td_inf<double>();
+  td_pair<double> product = {1.0, 0.0};
+  for (double k = 2.0; k <= n; k += 1.0) {
+    td_pair<double> next = td_two_product(product.hi, k);
+    product = {next.hi, td_fma(product.lo, k, next.lo)};
+  }
+  return product.hi + product.lo;
+}
+
+// The n-th derivative of digamma, for a whole n >= 0.
+TD_SLOW_FN double td_polygamma_at(double n, double x) {
+  if (n == 0.0) return td_digamma_scalar(x);
+  const double size = td_factorial(n) * td_zeta_at(n + 1.0, x);
+  return td_fmod(n, 2.0) == 1.0 ? size : -size;
+}
+
+TD_CALLED(zeta)
+TD_CALLED(igamma)
+TD_CALLED(igammac)
+TD_CALLED(polygamma)
 
 TAEDA_MATH_END
