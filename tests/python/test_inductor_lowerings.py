@@ -256,7 +256,7 @@ PROGRAMS = {
     ),
     "spaced_between_tensors": (
         lambda x: (
-            t.linspace(x[0, 0], x[1, 1], 7) + 1,
+            t.linspace(x[0, 0], x[1, 1], 7) * x[0, :1],
             t.linspace(x[0, 0], 3, 4, dtype=t.float64),
             t.linspace(-2.5, x[0, 1] * 100, 9, dtype=t.int64),
             t.logspace(x[0, 0], x[1, 1], 6),
