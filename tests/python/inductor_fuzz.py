@@ -74,6 +74,9 @@ PLACES = """
 {a}.tril() | {a}.triu(1) | {a}.take(index({a}, 0)) | {a}.scatter({dim}, places({a}, {dim}), {n})
 {a}.index_add({dim}, index({a}, {dim}), {a}) | {a}.index_fill({dim}, index({a}, {dim}), {n})
 {a}.repeat_interleave(2, {dim}) | {a}[..., index({a}, -1)] | {a}.masked_fill({a}.isnan(), {n})
+{a}.masked_scatter({a} != 0, {a} * 2) | F.interpolate({a}.reshape(1, 1, -1), size=7)
+F.interpolate({a}.reshape(1, 1, -1, {a}.shape[-1]), size=(5, 9), mode="nearest-exact")
+t.linspace({a}.reshape(-1)[0], {n}, 5) | t.logspace({n}, {a}.reshape(-1)[-1], 3, dtype=t.float32)
 F.pad({a}, (1, 2)) | F.pad({a}, (1, 0), value=2.0) | F.one_hot(index({a}, 0), 64).to({a}.dtype)
 """
 JOINS = """

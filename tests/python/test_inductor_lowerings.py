@@ -283,11 +283,39 @@ PROGRAMS = {
         [IMAGE],
         None,
     ),
-    "patches": (
-        lambda x: (F.unfold(x * 2, (2, 3), 1, (0, 1), 2), F.unfold(x[0], 3, 2)),
-        [t.randn(2, 4, 8, 7)],
-        [t.randn(3, 5, 9, 10)],
+    "spaced_between_tensors": (
+        lambda x: (
+            t.linspace(x[0, 0], x[1, 1], 7) * x[0, :1],
+            t.linspace(x[0, 0], 3, 4, dtype=t.float64),
+            t.linspace(-2.5, x[0, 1] * 100, 9, dtype=t.int64),
+            t.logspace(x[0, 0], x[1, 1], 6),
+            t.logspace(0, x[0, 0].abs() + 5, 7, 2.0, dtype=t.int32),
+            t.logspace(-1, 3, 33),
+        ),
+        [X],
+        [LONGER],
     ),
+    "masked_scatter": (
+        lambda x, y: (x.masked_scatter(y > 0, y * 2), x.t().masked_scatter(y[:, 0] > -9, y.t())),
+        [X, Y],
+        [LONGER, LONGER.cos()],
+    ),
+    **{
+        f"distances_by_{p}": (
+            lambda x, p=p: F.pdist(x, p) + 1,
+            [leaf(5, 19)],
+            [leaf(7, 33)],
+        )
+        for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
+    },
+    **{
+        f"gradient_of_distances_by_{p}": (
+            lambda g, x, y, p=p: t.ops.aten._cdist_backward(g, x, y, p, g.abs()),
+            [t.randn(2, 5, 6), t.randn(1, 5, 7), t.randn(2, 6, 7)],
+            [t.randn(3, 4, 9), t.randn(1, 4, 2), t.randn(3, 9, 2)],
+        )
+        for p in (1.0, 2.0, 3.0)
+    },
     "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 2) + 1, [IMAGE], [IMAGES]),
     "dropout": (
         lambda x, w: F.dropout(F.relu(x @ w), 0.5).sum(1),
@@ -443,7 +471,13 @@ COUNTS = {
         [(1, "adaptive_max_pool2d")],
         [(1,)],
     ),
-    "patches": ([(2,)],),
+    "spaced_between_tensors": ([(6,)],),
+    "masked_scatter": ([(4,)],),
+    **{
+        f"distances_by_{p}": ([(1, "_pdist_forward"), (1,)],)
+        for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
+    },
+    **{f"gradient_of_distances_by_{p}": ([(1,)],) for p in (1.0, 2.0, 3.0)},
     "bernoulli_by_element": ([(2,)],),
     "distributions": ([(4,)],),
     "distributions_of_doubles": ([(4,)],),
@@ -519,6 +553,22 @@ def test_a_parameter_that_no_distribution_has_raises_eagers_error(f):
         check(f, [good], compiled)
         with pytest.raises(RuntimeError) as raised:
             compiled(bad)
+        assert str(raised.value) == str(eager.value)
+        compiled.compile_native()
+
+
+def test_a_source_with_too_few_elements_raises_eagers_error():
+    def f(x, mask, source):
+        return x.masked_scatter(mask, source) + 1
+
+    x, mask, source = t.randn(3, 5), t.ones(3, 5).bool(), t.randn(15)
+    compiled = captured(f, [x, mask, source], "symbolic")
+    with pytest.raises(RuntimeError) as eager:
+        f(x, mask, source[:14])
+    for _ in range(2):
+        check(f, [x, mask, source], compiled)
+        with pytest.raises(RuntimeError) as raised:
+            compiled(x, mask, source[:14])
         assert str(raised.value) == str(eager.value)
         compiled.compile_native()
 

@@ -45,32 +45,110 @@ void arange_start_step(const Scalar& start, const Scalar&, const Scalar& step, s
   });
 }
 
+namespace {
+
+// Evenly spaced numbers from one end to the other, or powers of `base` with such exponents.
+struct Spaced {
+  Lowering::NumberFn from, to;
+  int64_t steps;
+  std::optional<double> base;
+  std::optional<double> step = {};  // where both ends are numbers of the program
+
+  static Spaced between(const Scalar& start, const Scalar& end, int64_t steps,
+                        std::optional<double> base, const Tensor& out) {
+    Lowering& l = Lowering::current();
+    Spaced made{l.number(start), l.number(end), steps, base};
+    const auto constant = [&](const Scalar& s) {
+      return is_integral(out.dtype()) ? static_cast<double>(s.to_int()) : s.to_double();
+    };
+    const bool are_known = !start.is_symbolic() && !end.is_symbolic();
+    if (!are_known || is_complex(out.dtype())) return made;
+    const double width = constant(end) - constant(start);
+    made.step = steps > 1 ? width / static_cast<double>(steps - 1) : 0.0;
+    return made;
+  }
+
+  void define(const Tensor& out) const {
+    if (is_complex(out.dtype())) return;
+    const bool is_whole = is_integral(out.dtype());  // then it counts from whole numbers
+    Lowering::current().define(out, [self = *this, is_whole](Emitter& e, const Place& at) {
+      const Sym found = self.number(e, at[0], is_whole);
+      if (!self.base) return found;
+      const Sym power = pow(e.constant(*self.base, Type::F64), found);
+      return is_whole ? e.cast(power, Type::I64) : power;
+    });
+  }
+
+ private:
+  Sym number(Emitter& e, const Expr* at, bool is_whole) const {
+    // Exponents of integers are floats.
+    const Type type = is_whole && base ? Type::F32 : Type::F64;
+    const auto end = [&](const Lowering::NumberFn& n) {
+      return is_whole ? e.cast(n(e, Type::I64), Type::F64) : n(e, Type::F64);
+    };
+    const double parts = static_cast<double>(std::max<int64_t>(steps - 1, 1));
+    const Sym first = end(from), last = end(to);
+    const Sym by =
+        step ? e.constant(*step, Type::F64) : (last - first) / e.constant(parts, Type::F64);
+    const auto times = [&](const Expr* i) { return e.cast(e.index(i), type) * e.cast(by, type); };
+    const Expr* left = e.pool().subtract(e.pool().integer(steps - 1), at);
+    // From both ends, so that both are met exactly.
+    const SymMask is_first = e.index(at) < e.constant(steps == 1 ? 1 : steps / 2, Type::I64);
+    const Sym found =
+        where(is_first, e.cast(first, type) + times(at), e.cast(last, type) - times(left));
+    return e.cast(found, Type::F64);
+  }
+};
+
+// The number in a tensor without dimensions.
+Lowering::NumberFn number_in(const Tensor& t) {
+  return [&x = Lowering::current().of(t)](Emitter& e, Type type) {
+    return e.cast(e.read(x, {}), type);
+  };
+}
+Lowering::NumberFn number_of(const Scalar& s) { return Lowering::current().number(s); }
+
+}  // namespace
+
 void linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType>,
               std::optional<Layout>, std::optional<Device>, std::optional<bool>,
               const Tensor& out) {
-  if (is_complex(out.dtype())) return;
-  const bool is_whole = is_integral(out.dtype());  // then it counts from whole numbers
-  const bool is_known = !start.is_symbolic() && !end.is_symbolic();
-  const auto constant = [&](const Scalar& s) {
-    return is_whole ? static_cast<double>(s.to_int()) : s.to_double();
-  };
-  const double parts = static_cast<double>(std::max<int64_t>(steps - 1, 1));
-  const double step = is_known && steps > 1 ? (constant(end) - constant(start)) / parts : 0.0;
-  Lowering& l = Lowering::current();
-  l.define(out, [from = l.number(start), to = l.number(end), is_whole, is_known, step, parts,
-                 steps](Emitter& e, const Place& at) {
-    const auto wide = [&](double n) { return e.constant(n, Type::F64); };
-    const auto number = [&](const Lowering::NumberFn& n) {
-      return is_whole ? e.cast(n(e, Type::I64), Type::F64) : n(e, Type::F64);
-    };
-    const Sym first = number(from), last = number(to);
-    const Sym by = is_known ? wide(step) : (last - first) / wide(parts);
-    const auto times = [&](const Expr* i) { return e.cast(e.index(i), Type::F64) * by; };
-    const Expr* left = e.pool().subtract(e.pool().integer(steps - 1), at[0]);
-    // From both ends, so that both are met exactly.
-    const SymMask is_first = e.index(at[0]) < e.constant(steps == 1 ? 1 : steps / 2, Type::I64);
-    return where(is_first, first + times(at[0]), last - times(left));
-  });
+  Spaced::between(start, end, steps, {}, out).define(out);
+}
+void logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+              std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+              std::optional<bool>, const Tensor& out) {
+  Spaced::between(start, end, steps, base, out).define(out);
+}
+void linspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_in(start), number_in(end), steps, {}}.define(out);
+}
+void linspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_in(start), number_of(end), steps, {}}.define(out);
+}
+void linspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_of(start), number_in(end), steps, {}}.define(out);
+}
+void logspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps, double base,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_in(start), number_in(end), steps, base}.define(out);
+}
+void logspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps, double base,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_in(start), number_of(end), steps, base}.define(out);
+}
+void logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps, double base,
+                            std::optional<DType>, std::optional<Layout>, std::optional<Device>,
+                            std::optional<bool>, const Tensor& out) {
+  Spaced{number_of(start), number_in(end), steps, base}.define(out);
 }
 
 }  // namespace taeda::lowering

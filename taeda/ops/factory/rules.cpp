@@ -321,6 +321,11 @@ Tensor& spaced_out(const Scalar& start, const Scalar& end, int64_t steps,
   return taeda::_fill_spaced_(out, start, end, base);
 }
 
+// Where the result lies: an end without values leaves it without memory.
+std::optional<Device> spaced_device(std::optional<Device> device, const Tensor& end) {
+  return device || !end.is_meta() ? device : end.device();
+}
+
 // One end of a range, given as a tensor.
 Scalar number_in(const Tensor& t, const char* name) {
   TAEDA_CHECK(t.dim() == 0, name,
@@ -345,17 +350,19 @@ Tensor linspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t st
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
   return spaced(number_in(start, "linspace"), number_in(end, "linspace"), steps, {}, dtype, layout,
-                device, pin_memory);
+                spaced_device(spaced_device(device, start), end), pin_memory);
 }
 Tensor linspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps,
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
-  return spaced(number_in(start, "linspace"), end, steps, {}, dtype, layout, device, pin_memory);
+  return spaced(number_in(start, "linspace"), end, steps, {}, dtype, layout,
+                spaced_device(device, start), pin_memory);
 }
 Tensor linspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps,
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
-  return spaced(start, number_in(end, "linspace"), steps, {}, dtype, layout, device, pin_memory);
+  return spaced(start, number_in(end, "linspace"), steps, {}, dtype, layout,
+                spaced_device(device, end), pin_memory);
 }
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 std::optional<DType> dtype, std::optional<Layout> layout,
@@ -370,17 +377,19 @@ Tensor logspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t st
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
   return spaced(number_in(start, "logspace"), number_in(end, "logspace"), steps, base, dtype,
-                layout, device, pin_memory);
+                layout, spaced_device(spaced_device(device, start), end), pin_memory);
 }
 Tensor logspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps, double base,
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
-  return spaced(number_in(start, "logspace"), end, steps, base, dtype, layout, device, pin_memory);
+  return spaced(number_in(start, "logspace"), end, steps, base, dtype, layout,
+                spaced_device(device, start), pin_memory);
 }
 Tensor logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps, double base,
                               std::optional<DType> dtype, std::optional<Layout> layout,
                               std::optional<Device> device, std::optional<bool> pin_memory) {
-  return spaced(start, number_in(end, "logspace"), steps, base, dtype, layout, device, pin_memory);
+  return spaced(start, number_in(end, "logspace"), steps, base, dtype, layout,
+                spaced_device(device, end), pin_memory);
 }
 
 }  // namespace taeda::impl

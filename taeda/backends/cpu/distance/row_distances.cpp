@@ -5,12 +5,14 @@
 
 #include "taeda/backends/cpu/distance_declarations.h"
 #include "taeda/base/parallel.h"
+#include "taeda/kernel/interpret/primitives.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kLanes = 8;
+constexpr int64_t kTile = 256;
 
 // One kind of norm: what a difference adds, how parts join, what the whole becomes, and the slope
 // of the norm by a difference.
@@ -50,9 +52,16 @@ struct PowerNorm {
   T add(T sum, T d) const { return sum + std::pow(std::abs(d), p); }
   T join(T a, T b) const { return a + b; }
   T finish(T sum) const { return std::pow(sum, 1 / p); }
-  T slope(T d, T norm) const {
-    if (norm == 0 || d == 0) return 0;
-    return std::copysign(std::pow(std::abs(d) / norm, p - 1), d);
+  // Of quotients by the norm, in place, as kernels compute powers of them.
+  void raise(T* quotients, int64_t n) const {
+    constexpr bool is_double = std::is_same_v<T, double>;
+    static const kernel::TilePrimitive power =
+        kernel::find_primitive(kernel::Op::Pow, is_double ? kernel::Type::F64 : kernel::Type::F32);
+    T exponents[kTile];
+    std::fill(exponents, exponents + n, p - 1);
+    auto* const tile = reinterpret_cast<char*>(quotients);
+    char* const memory[] = {tile, tile, reinterpret_cast<char*>(exponents)};
+    power(memory, n, nullptr);
   }
 };
 
@@ -88,6 +97,21 @@ T distance(const T* a, const T* b, int64_t n, const Norm& norm) {
 template <class T, class Norm>
 void add_slopes(const T* a, const T* b, int64_t n, T norm_value, T grad, const Norm& norm, T* out) {
   for (int64_t k = 0; k < n; ++k) out[k] += grad * norm.slope(a[k] - b[k], norm_value);
+}
+
+template <class T>
+void add_slopes(const T* a, const T* b, int64_t n, T norm_value, T grad, const PowerNorm<T>& norm,
+                T* out) {
+  T tile[kTile];
+  for (int64_t i = 0; i < n; i += kTile) {
+    const int64_t some = std::min(kTile, n - i);
+    for (int64_t k = 0; k < some; ++k) tile[k] = std::abs(a[i + k] - b[i + k]) / norm_value;
+    norm.raise(tile, some);
+    for (int64_t k = 0; k < some; ++k) {
+      const T d = a[i + k] - b[i + k];
+      out[i + k] += grad * (norm_value == 0 || d == 0 ? T(0) : std::copysign(tile[k], d));
+    }
+  }
 }
 
 // Rows of a batch that both operands are broadcast to, in contiguous memory.

@@ -1,9 +1,11 @@
 // Ranges on the CPU.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "taeda/backends/cpu/factory_declarations.h"
 #include "taeda/base/parallel.h"
+#include "taeda/kernel/interpret/primitives.h"
 
 namespace taeda::cpu {
 namespace {
@@ -60,14 +62,28 @@ T to_stored(Wide<T> v) {
     return T(static_cast<float>(v));
 }
 
-template <class V>
-V power(double base, V exponent) {
-  if constexpr (std::is_same_v<V, double>)
-    return std::pow(base, exponent);
-  else {
-    const double size = std::pow(base, exponent.re), angle = exponent.im * std::log(base);
-    return V(size * std::cos(angle), size * std::sin(angle));
-  }
+Complex<double> power(double base, Complex<double> exponent) {
+  const double size = std::pow(base, exponent.re), angle = exponent.im * std::log(base);
+  return {size * std::cos(angle), size * std::sin(angle)};
+}
+
+// base ^ exponent(i) for each i below `count`, as kernels compute it.
+template <class F>
+std::vector<double> powers(double base, int64_t count, F&& exponent) {
+  constexpr int64_t kTile = 1024;
+  const std::vector<double> bases(kTile, base);
+  const kernel::TilePrimitive raise = kernel::find_primitive(kernel::Op::Pow, kernel::Type::F64);
+  std::vector<double> made(static_cast<size_t>(count));
+  parallel_for(0, count, kFillGrain, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) made[i] = exponent(i);
+    for (int64_t i = first; i < last; i += kTile) {
+      auto* const tile = reinterpret_cast<char*>(made.data() + i);
+      auto* const base_tile = reinterpret_cast<char*>(const_cast<double*>(bases.data()));
+      char* const memory[] = {tile, base_tile, tile};
+      raise(memory, std::min(kTile, last - i), nullptr);
+    }
+  });
+  return made;
 }
 
 }  // namespace
@@ -105,7 +121,7 @@ Tensor& _fill_spaced_(Tensor& self, const Scalar& start, const Scalar& end,
     [[maybe_unused]] const bool is_float_exponent = std::is_integral_v<T> && base;
     if constexpr (std::is_integral_v<T>)
       if (base) d = static_cast<float>(d);
-    for_each_element<T>(self, [=](T& out, int64_t i) {
+    const auto number = [=](int64_t i) {
       // From both ends, so that both are met exactly.
       W v = i < steps / 2 || steps == 1 ? s + W(static_cast<double>(i)) * d
                                         : e - W(static_cast<double>(steps - 1 - i)) * d;
@@ -115,8 +131,17 @@ Tensor& _fill_spaced_(Tensor& self, const Scalar& start, const Scalar& end,
                   ? static_cast<float>(s) + static_cast<float>(d) * static_cast<float>(i)
                   : static_cast<float>(e) -
                         static_cast<float>(d) * static_cast<float>(steps - 1 - i);
-      out = to_stored<T>(base ? power(*base, v) : v);
-    });
+      return v;
+    };
+    if (!base)
+      return for_each_element<T>(self, [&](T& out, int64_t i) { out = to_stored<T>(number(i)); });
+    if constexpr (is_complex_type<T>) {
+      for_each_element<T>(self,
+                          [&](T& out, int64_t i) { out = to_stored<T>(power(*base, number(i))); });
+    } else {
+      const std::vector<double> made = powers(*base, steps, number);
+      for_each_element<T>(self, [&](T& out, int64_t i) { out = to_stored<T>(made[i]); });
+    }
   });
   return self;
 }
