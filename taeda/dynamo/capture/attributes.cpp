@@ -421,7 +421,12 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
 
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
-  if (!recorder_.is_tensor_value(object)) return need(PyObject_GetAttr(object, name));
+  if (!recorder_.is_tensor_value(object)) {
+    // Symbols have what numbers of every version of Python have, and names of their own.
+    PyTypeObject* type = recorder_.class_of(object);
+    if (_PyType_Lookup(type, name) == nullptr) raise_no_attribute(type, object, name);
+    return need(PyObject_GetAttr(object, name));
+  }
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {

@@ -221,6 +221,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
+  if (PyObject* answer = call_finite(call)) return answer;
   const bool has_items = kind == CallKind::Mutates && !call.values.empty();
   const Owned items = has_items ? items_of(call.values[0]) : Owned();
   if (has_items) {

@@ -230,6 +230,7 @@ class Capture final : public Capturing {
   PyObject* call_extreme(const Call& call);
   PyObject* call_root(const Call& call);
   PyObject* call_arithmetic(const Call& call);
+  PyObject* call_finite(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
