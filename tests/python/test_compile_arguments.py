@@ -1,6 +1,8 @@
 """Arguments whose numbers and views change between calls, and integers that are told to change."""
 
 import datetime
+import math
+import sys
 import types
 
 import pytest
@@ -179,3 +181,37 @@ def test_coroutines_around_a_break(recwarn):
         assert t.equal(compiled(t.ones(2)), t.full((2,), 11.0))
         assert log == ["end"] * count
     assert not [w for w in recwarn if "never awaited" in str(w.message)]
+
+
+def test_numbers_that_change_have_what_numbers_have():
+    def program(x, n, v):
+        parts = n.real, n.imag, n.numerator, n.denominator, ~n, v.real, v.imag
+        return parts, hasattr(n, "is_integer"), hasattr(v, "node"), x * n * v
+
+    counter = CompileCounter()
+    compiled = t.compile(program, backend=counter, fullgraph=True)
+    for n, v in ((2, 2.5), (3, 3.5), (-4, -4.25)):
+        assert is_same(compiled(t.ones(1), n, v), program(t.ones(1), n, v))
+    assert counter.frame_count == 2
+    assert program(t.ones(1), 2, 2.5)[1:3] == (sys.version_info >= (3, 12), False)
+
+
+def test_attributes_that_numbers_lack_are_errors():
+    compiled = t.compile(lambda x, n: x * n.node, backend="eager", dynamic=True)
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'node'"):
+        compiled(t.ones(1), 3)
+
+
+def test_questions_about_finite_numbers_compile_once():
+    def program(x, v):
+        if math.isnan(v) or math.isinf(v) or not math.isfinite(v):
+            return x - 1
+        return x * v, math.isfinite(v * 2)
+
+    counter = CompileCounter()
+    compiled = t.compile(program, backend=counter, fullgraph=True)
+    for v in (2.5, 3.5, -4.25, 1e300, 5.5):
+        assert is_same(compiled(t.ones(1), v), program(t.ones(1), v))
+    assert counter.frame_count == 2
+    for v in (math.inf, -math.inf, math.nan, 1.7e308, 2.0):
+        assert is_same(compiled(t.ones(1), v), program(t.ones(1), v))

@@ -275,7 +275,29 @@ constexpr const char* hex_name() { return "hex"; }
 // Numbers do not change, so a copy is the number.
 PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
-PyGetSetDef number_getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
+PyObject* get_itself(PyObject* self, void*) { return Py_NewRef(self); }
+PyObject* get_imaginary(PyObject* self, void*) {
+  return is_symint(self) ? PyLong_FromLong(0) : PyFloat_FromDouble(0);
+}
+PyObject* get_one(PyObject*, void*) { return PyLong_FromLong(1); }
+
+// ~n
+PyObject* inverted(PyObject* self) {
+  const Ref negative(unary<negated>(self)), one(PyLong_FromLong(1));
+  return negative && one ? binary<NumberOp::Sub>(negative.get(), one.get()) : nullptr;
+}
+
+PyGetSetDef truth_getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
+PyGetSetDef int_getters[] = {{"node", get_node, nullptr, nullptr, nullptr},
+                             {"real", get_itself, nullptr, nullptr, nullptr},
+                             {"imag", get_imaginary, nullptr, nullptr, nullptr},
+                             {"numerator", get_itself, nullptr, nullptr, nullptr},
+                             {"denominator", get_one, nullptr, nullptr, nullptr},
+                             {}};
+PyGetSetDef float_getters[] = {{"node", get_node, nullptr, nullptr, nullptr},
+                               {"real", get_itself, nullptr, nullptr, nullptr},
+                               {"imag", get_imaginary, nullptr, nullptr, nullptr},
+                               {}};
 PyMemberDef number_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
 #define TAEDA_NUMBER_METHODS                                                                 \
@@ -305,8 +327,8 @@ PyMethodDef bool_methods[] = {
 #define TAEDA_SHARED_SLOTS                                                                      \
   TAEDA_SLOT(Py_tp_new, number_create), TAEDA_SLOT(Py_tp_dealloc, number_dealloc),              \
       TAEDA_SLOT(Py_tp_repr, repr), TAEDA_SLOT(Py_tp_richcompare, compare),                     \
-      {Py_tp_getset, number_getters}, {Py_tp_members, number_members},                          \
-      TAEDA_SLOT(Py_nb_bool, to_truth), TAEDA_SLOT(Py_nb_add, binary<NumberOp::Add>),           \
+      {Py_tp_members, number_members}, TAEDA_SLOT(Py_nb_bool, to_truth),                        \
+      TAEDA_SLOT(Py_nb_add, binary<NumberOp::Add>),                                             \
       TAEDA_SLOT(Py_nb_subtract, binary<NumberOp::Sub>),                                        \
       TAEDA_SLOT(Py_nb_multiply, binary<NumberOp::Mul>),                                        \
       TAEDA_SLOT(Py_nb_true_divide, binary<NumberOp::TrueDiv>),                                 \
@@ -324,6 +346,8 @@ PyType_Slot int_slots[] = {
      const_cast<char*>(
          "An integer that is known as an expression, such as a size while a program is traced.")},
     {Py_tp_methods, int_methods},
+    {Py_tp_getset, int_getters},
+    TAEDA_SLOT(Py_nb_invert, inverted),
     TAEDA_SLOT(Py_tp_hash, no_hash),
     TAEDA_SLOT(Py_nb_index, to_int),
     TAEDA_SLOT(Py_nb_lshift, binary<NumberOp::LeftShift>),
@@ -333,6 +357,7 @@ PyType_Slot float_slots[] = {
     TAEDA_SHARED_SLOTS,
     {Py_tp_doc, const_cast<char*>("A float that is known as an expression of symbolic numbers.")},
     {Py_tp_methods, float_methods},
+    {Py_tp_getset, float_getters},
     TAEDA_SLOT(Py_tp_hash, number_hash),
     {0, nullptr}};
 PyType_Slot bool_slots[] = {
@@ -341,6 +366,7 @@ PyType_Slot bool_slots[] = {
      const_cast<char*>(
          "A truth about symbolic numbers; `if` asks for its value, which becomes a guard.")},
     {Py_tp_methods, bool_methods},
+    {Py_tp_getset, truth_getters},
     TAEDA_SLOT(Py_tp_hash, number_hash),
     TAEDA_SLOT(Py_nb_invert, logical_not),
     {0, nullptr}};

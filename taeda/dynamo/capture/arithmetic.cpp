@@ -1,6 +1,7 @@
 // Arithmetic of numbers that change, by instructions and functions: where its result may be no
 // number of the same kind, guards.
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 
@@ -99,6 +100,25 @@ bool is_power(PyObject* callable) {
 }
 
 }  // namespace
+
+// math.isfinite and the like of a symbol that is within the finite numbers, which is guarded: C
+// would ask for its value. Null for other calls.
+PyObject* Capture::call_finite(const Call& call) {
+  static PyObject* const is_finite = imported("math", "isfinite");
+  static PyObject* const others[] = {imported("math", "isnan"), imported("math", "isinf")};
+  const bool is_known =
+      call.callable == is_finite || call.callable == others[0] || call.callable == others[1];
+  if (!is_known || call.values.size() != 1 || !python::is_symfloat(call.values[0]) ||
+      recorder_.is_unbacked(call.values[0]))
+    return nullptr;
+  for (const auto& [limit, relation] : {std::pair(DBL_MAX, Py_LE), std::pair(-DBL_MAX, Py_GE)}) {
+    Owned number(need(PyFloat_FromDouble(limit)));
+    const int is_within = PyObject_RichCompareBool(call.values[0], number.get(), relation);
+    need(is_within);
+    if (!is_within) return nullptr;
+  }
+  return PyBool_FromLong(call.callable == is_finite);
+}
 
 // Powers and divisions as functions: what the instructions do. Null for other calls, and where the
 // function does well.

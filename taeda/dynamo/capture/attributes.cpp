@@ -356,7 +356,10 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
 PyObject* Capture::names_of_class(PyTypeObject* type) {
   if (!class_writes_.empty()) throw Break{"the names of a class behind a write to one"};
   auto* object = reinterpret_cast<PyObject*>(type);
-  Owned shown(need(PyObject_GetAttrString(object, "__dict__")));
+  // Its class may have another attribute of that name.
+  static PyObject* const name = interned("__dict__");
+  PyObject* getter = _PyType_Lookup(&PyType_Type, name);
+  Owned shown(need(Py_TYPE(getter)->tp_descr_get(getter, object, nullptr)));
   Owned items(need(PyMapping_Items(shown.get())));
   Owned names(need(PyDict_New()));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
@@ -421,7 +424,12 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
 
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
-  if (!recorder_.is_tensor_value(object)) return need(PyObject_GetAttr(object, name));
+  if (!recorder_.is_tensor_value(object)) {
+    // Symbols have what numbers of every version of Python have, and names of their own.
+    PyTypeObject* type = recorder_.class_of(object);
+    if (_PyType_Lookup(type, name) == nullptr) raise_no_attribute(type, object, name);
+    return need(PyObject_GetAttr(object, name));
+  }
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {

@@ -221,6 +221,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* found = call_root(call)) return found;
+  if (PyObject* answer = call_finite(call)) return answer;
   const bool has_items = kind == CallKind::Mutates && !call.values.empty();
   const Owned items = has_items ? items_of(call.values[0]) : Owned();
   if (has_items) {
@@ -600,6 +601,7 @@ PyObject* Capture::call(State& state, Call call) {
         recorder_.is_tensor_value(call.values[0]) &&
         PyUnicode_CompareWithASCIIString(name.get(), "__get__") == 0)
       return attribute(call.values[0], PyDescr_NAME(self.get()));
+    if (PyObject* value = call_class_getter(self.get(), name.get(), call)) return value;
     PyObject* descriptor = _PyType_Lookup(Py_TYPE(self.get()), name.get());
     Owned owner(need(PyObject_GetAttrString(call.callable, "__objclass__")));
     PyObject* own = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner.get()), name.get());

@@ -225,11 +225,13 @@ class Capture final : public Capturing {
   bool is_making_of_class(const Call& call) const;
   PyObject* make_instance(const Call& call);
   PyObject* class_item(PyTypeObject* type, PyObject* key);
+  PyObject* call_class_getter(PyObject* descriptor, PyObject* name, const Call& call);
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
   PyObject* call_root(const Call& call);
   PyObject* call_arithmetic(const Call& call);
+  PyObject* call_finite(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);

@@ -110,6 +110,25 @@ PyObject* Capture::make_instance(const Call& call) {
   return need(PyType_Type.tp_call(call.callable, args.get(), keywords.get()));
 }
 
+// type.__dict__["__mro__"].__get__(cls): what C keeps of classes, whatever their class has by the
+// same name. Null for other calls.
+PyObject* Capture::call_class_getter(PyObject* descriptor, PyObject* name, const Call& call) {
+  const bool is_known = (Py_IS_TYPE(descriptor, &PyGetSetDescr_Type) ||
+                         Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) &&
+                        PyDescr_TYPE(descriptor) == &PyType_Type && !call.values.empty() &&
+                        PyType_Check(call.values[0]) &&
+                        PyUnicode_CompareWithASCIIString(name, "__get__") == 0;
+  if (!is_known) return nullptr;
+  auto* type = reinterpret_cast<PyTypeObject*>(call.values[0]);
+  check_class(type);
+  if (PyUnicode_CompareWithASCIIString(PyDescr_NAME(descriptor), "__dict__") == 0)
+    return names_of_class(type);
+  Owned value(need(Py_TYPE(descriptor)->tp_descr_get(descriptor, call.values[0], nullptr)));
+  const bool is_shown =
+      is_immutable(value.get()) || PyTuple_Check(value.get()) || PyType_Check(value.get());
+  return is_shown ? value.release() : nullptr;
+}
+
 // Members of enumerations, what a class or its class says of items, and parameters of generic
 // classes, which are the same at every call.
 PyObject* Capture::class_item(PyTypeObject* type, PyObject* key) {

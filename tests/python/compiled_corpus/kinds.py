@@ -184,3 +184,18 @@ def note_on_an_error(x):
 def loop_of_integers(x):
     number, last = while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, y * 2), (0, x))
     return last + 1, number
+
+
+class Shadowed(type):
+    __dict__ = property(lambda cls: {"a": 1})
+
+
+class Bare(metaclass=Shadowed):
+    scale = 3
+
+
+@case(X)
+def classes_read_by_descriptors(x):
+    names = type.__dict__["__dict__"].__get__(Bare)
+    lines = type.__dict__["__mro__"].__get__(Bare)
+    return x * names["scale"] + Bare.__dict__["a"], [one.__name__ for one in lines]
