@@ -60,6 +60,11 @@ def test_hooks_and_nodes(names):
     assert name == "MulBackward0" and was_removed
 
 
+def test_forward_mode(names):
+    values, tangent = names.pushed_forward(t.tensor([2.0, 3.0]), t.tensor([1.0, 10.0]))
+    assert (values.tolist(), tangent.tolist()) == ([8.0, 27.0], [12.0, 270.0])
+
+
 def test_forward_of_a_function_may_have_defaults(names):
     x = t.ones(3, requires_grad=True)
     names.shifted(x).sum().backward()

@@ -3,7 +3,7 @@
 
 #include "taeda/autograd/anomaly.h"
 #include "taeda/autograd/guards.h"
-#include "torch/csrc/autograd/custom_function.h"
+#include "torch/csrc/autograd/autograd.h"
 
 namespace taeda::autograd {
 

@@ -36,6 +36,16 @@ std::tuple<torch::Tensor, torch::Tensor, std::string, bool> hooked(torch::Tensor
   return {x.grad(), y.grad(), y.grad_fn()->name(), x.remove_hook(id)};
 }
 
+// The values and the tangent of x^3 along a direction.
+std::tuple<torch::Tensor, torch::Tensor> pushed_forward(torch::Tensor x, torch::Tensor direction) {
+  const uint64_t level = torch::autograd::forward_ad::enter_dual_level();
+  const auto dual = at::_make_dual(x, direction, level);
+  auto parts = at::_unpack_dual(dual * dual * dual, level);
+  TORCH_CHECK(!std::get<1>(at::_unpack_dual(x, level)).defined(), "a tensor without a tangent");
+  torch::autograd::forward_ad::exit_dual_level(level);
+  return parts;
+}
+
 // Arguments of forward may have defaults, and what was saved has a type.
 struct Shifted : torch::autograd::Function<Shifted> {
   static torch::Tensor forward(torch::autograd::AutogradContext* ctx, torch::Tensor x,
@@ -132,6 +142,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
     return torch::rand({3}, at::make_generator<at::CPUGeneratorImpl>(seed));
   });
   m.def("hooked", &hooked);
+  m.def("pushed_forward", &pushed_forward);
   m.def("shifted", [](torch::Tensor x) { return Shifted::apply(x); });
   m.def("dispatched", &dispatched);
   m.def("switched", &switched);
