@@ -189,6 +189,19 @@ def test_functions_without_derivatives_leave_no_graph():
     assert t.special.log_ndtr(x).requires_grad
 
 
+@pytest.mark.parametrize("power", [2.0, 3.0, 8.0])
+def test_zeta_far_below_zero_is_its_terms_and_the_rest(power):
+    start = doubles(-63.5, -64.25, -100.75, -999.375)
+    terms = sum((start + k) ** -power for k in range(1020))
+    near(t.special.zeta(t.tensor(power).double(), start), terms + t.special.zeta(power, start + 1020))
+
+
+def test_zeta_takes_few_steps_wherever_it_begins():
+    left, right = t.special.zeta(3.0, doubles(0.75)), t.special.zeta(3.0, doubles(0.25))
+    near(t.special.zeta(3.0, doubles(-1e15 - 0.25)), left - right)
+    near(t.special.polygamma(2, doubles(-1e15 - 0.25)), 2 * (right - left))
+
+
 def test_divisors_and_multiples():
     a, b = t.tensor([12, -18, 0, 7, 0]), t.tensor([8, 12, 5, 0, 0])
     assert t.gcd(a, b).tolist() == [4, 6, 5, 7, 0]

@@ -8,14 +8,7 @@ TAEDA_MATH_BEGIN
 
 // The sum of (k + q)^-s over k = 0, 1, ...: terms one by one up to 10, then the formula of Euler
 // and Maclaurin.
-TD_SLOW_FN double td_zeta_at(double s, double q) {
-  if (s == 1.0) return td_inf<double>();
-  if (!(s > 1.0) || q != q) return td_nan<double>();
-  if (q <= 0.0) {
-    if (td_floor(q) == q) return td_inf<double>();
-    if (td_floor(s) != s) return td_nan<double>();
-  }
-  if (q == td_inf<double>()) return 0.0;
+TD_SLOW_FN double td_zeta_sum(double s, double q) {
   double sum = 0.0;
   for (; q < 10.0; q += 1.0) {
     double term = td_pow(q, -s);
@@ -45,6 +38,22 @@ TD_SLOW_FN double td_zeta_at(double s, double q) {
     power /= q * q;
   }
   return sum;
+}
+
+// The zeta function of Hurwitz. Far below zero the terms with k + q < 0 are those of a sum that
+// begins above zero, but for their sign, up to its m-th.
+TD_SLOW_FN double td_zeta_at(double s, double q) {
+  if (s == 1.0) return td_inf<double>();
+  if (!(s > 1.0) || q != q) return td_nan<double>();
+  if (q <= 0.0) {
+    if (td_floor(q) == q) return td_inf<double>();
+    if (td_floor(s) != s) return td_nan<double>();
+  }
+  if (q == td_inf<double>()) return 0.0;
+  if (q > -64.0) return td_zeta_sum(s, q);
+  const double m = -td_floor(q), fraction = q + m;
+  const double below = td_zeta_sum(s, 1.0 - fraction) - td_zeta_sum(s, m + 1.0 - fraction);
+  return td_zeta_sum(s, fraction) + (td_fmod(s, 2.0) == 0.0 ? below : -below);
 }
 
 // log(1 + u) - u, without cancellation near zero.
