@@ -193,7 +193,9 @@ def test_functions_without_derivatives_leave_no_graph():
 def test_zeta_far_below_zero_is_its_terms_and_the_rest(power):
     start = doubles(-63.5, -64.25, -100.75, -999.375)
     terms = sum((start + k) ** -power for k in range(1020))
-    near(t.special.zeta(t.tensor(power).double(), start), terms + t.special.zeta(power, start + 1020))
+    near(
+        t.special.zeta(t.tensor(power).double(), start), terms + t.special.zeta(power, start + 1020)
+    )
 
 
 def test_zeta_takes_few_steps_wherever_it_begins():
