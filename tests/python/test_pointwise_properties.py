@@ -26,7 +26,7 @@ NUMBERS = {
 }
 NUMBERS |= {"self": 2, "other": 2, "negative_slope": 0.5, "alpha": 1, "self_is_result": False}
 NUMBERS |= {"min_val": 0.25, "max_val": 0.75, "scale": 2, "input_scale": 1, "is_result": False}
-NUMBERS |= {"beta": 1, "lambd": 0.5}
+NUMBERS |= {"beta": 1, "lambd": 0.5, "n": 2}
 # Given though they have a default: bytes have no -1.
 GIVEN = {"min", "max", "min_val", "max_val"}
 MASKS = {"condition", "mask"}
@@ -53,7 +53,9 @@ class Record:
         letters = self.data.get("accept", "bif")
         if self.data.get("dtype") == "float":
             letters += "i"
-        return [d for c in letters for d in CLASSES[c]]
+        found = [d for c in letters for d in CLASSES[c]]
+        takes_halves = "check_full_float" not in self.data.get("check", "")
+        return [d for d in found if takes_halves or d != "bfloat16"]
 
     def function(self, suffix=""):
         module = self.data.get("python", {}).get("module", "")

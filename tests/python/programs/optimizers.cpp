@@ -11,8 +11,10 @@ using namespace taeda;
 template <class Optimizer, class Options>
 static void train(const char* name, const Options& options) {
   manual_seed(5);
-  nn::Sequential model(nn::Linear(nn::LinearOptions(6, 4).bias(false)), nn::Tanh(),
-                       nn::Linear(nn::LinearOptions(4, 3).bias(false)));
+  // Arguments of a call are made in an order that compilers choose.
+  const nn::Linear first(nn::LinearOptions(6, 4).bias(false));
+  const nn::Linear last(nn::LinearOptions(4, 3).bias(false));
+  nn::Sequential model(first, nn::Tanh(), last);
   const Tensor x = randn({12, 6}), y = randn({12, 3});
   Optimizer optimizer(model->parameters(), options);
   std::printf("%s", name);
