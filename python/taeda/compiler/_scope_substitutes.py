@@ -24,7 +24,7 @@ def _without_modes():
 
 
 def _compile(model=None, **settings):
-    """A function that a captured program compiles is captured with it; a module gets its wrapper."""
+    """A function that a captured program compiles is captured with it; modules get wrappers."""
     if model is None:
         return lambda model: _compile(model, **settings)
     if not isinstance(model, types.FunctionType) or settings.get("disable"):
