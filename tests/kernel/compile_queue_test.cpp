@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "taeda/base/parallel.h"
 #include "tests/kernel/fake_compiler.h"
 
 namespace taeda::kernel {
@@ -83,6 +84,22 @@ TEST(CompileQueue, HasNoMoreWorkersThanAskedFor) {
   for (int i = 0; i < 3; ++i) queue.submit(str("source ", i), kUncached);
   queue.wait();
   EXPECT_EQ(read_file(compiler.folder() / "log"), "start\nend\nstart\nend\nstart\nend\n");
+}
+
+TEST(CompileQueue, HasAWorkerPerThreadWhileSomebodyWaits) {
+  const Variables none{{"TAEDA_COMPILE_THREADS", std::nullopt}};
+  const int threads = num_threads();
+  set_num_threads(4);
+  // Each compiler waits for three others, and says how many had begun when it ended.
+  const CopyingCompiler compiler(
+      "echo x >>\"$HERE/log\"; i=0; "
+      "while [ $(wc -l <\"$HERE/log\") -lt 4 ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); "
+      "done; wc -l <\"$HERE/log\" >>\"$HERE/seen\"");
+  CompileQueue queue;
+  for (int i = 0; i < 4; ++i) queue.submit(str("source ", i), kUncached);
+  queue.wait();
+  set_num_threads(threads);
+  EXPECT_EQ(read_file(compiler.folder() / "seen"), "4\n4\n4\n4\n");
 }
 
 TEST(CompileQueue, TheEnvironmentSetsTheNumberOfWorkers) {

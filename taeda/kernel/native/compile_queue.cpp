@@ -33,6 +33,20 @@ constexpr std::chrono::seconds kLongestRun{10};
 
 using Clock = std::chrono::steady_clock;
 
+// TAEDA_COMPILE_THREADS, where it is set to a number.
+std::optional<int> workers_of_environment() {
+  const char* text = std::getenv("TAEDA_COMPILE_THREADS");
+  if (!text || !*text) return std::nullopt;
+  char* end = nullptr;
+  const long workers = std::strtol(text, &end, 10);
+  if (!*end && workers >= 1 && workers <= kMostWorkers) return static_cast<int>(workers);
+  warn(str("[compile_native] TAEDA_COMPILE_THREADS is no number of threads: got '", text,
+           "', expected one from 1 to ", kMostWorkers));
+  return std::nullopt;
+}
+
+int usual_workers() { return std::max(num_threads() / 2, 1); }
+
 // What tells two compiles apart.
 std::string key_of(const std::string& source, const CompileOptions& options) {
   std::string key = str(options.isa, " ", static_cast<const void*>(options.cache), "\n");
@@ -73,6 +87,7 @@ struct CompileQueue::State {
   std::vector<FirstRun*> first_runs;
   std::map<std::string, std::shared_future<std::string>> unfinished;
   int workers = 0, running = 0;
+  int helpers = 0;                          // threads that work while somebody waits
   std::deque<std::function<void()>> works;  // of run_soon()
   bool is_at_work = false;                  // a thread runs them
   std::atomic<bool> is_stopped{false};
@@ -99,9 +114,22 @@ struct CompileQueue::State {
     return end;
   }
 
-  void work() {
+  static void be_nice() {
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
                 getpriority(PRIO_PROCESS, 0) + kThreadNicer);
+  }
+
+  // Runs what somebody waits for.
+  void help() {
+    be_nice();
+    Lock lock(mutex);
+    const auto next = [this] { return std::ranges::find(jobs, false, &Job::waits); };
+    for (auto job = next(); job != jobs.end() && !is_stopped; job = next()) run(job, lock);
+    --helpers;
+  }
+
+  void work() {
+    be_nice();
     Lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return is_stopped || !jobs.empty(); });
@@ -143,6 +171,11 @@ struct CompileQueue::State {
     }
     return true;
   }
+  static bool start_helper(const std::shared_ptr<State>& self) {
+    if (!start_thread([self] { self->help(); })) return false;
+    ++self->helpers;
+    return true;
+  }
   static bool start_worker(const std::shared_ptr<State>& self) {
     if (!start_thread([self] { self->work(); })) return false;
     ++self->workers;
@@ -150,8 +183,17 @@ struct CompileQueue::State {
   }
 };
 
-CompileQueue::CompileQueue(int workers)
+CompileQueue::CompileQueue() : CompileQueue(1, 1) {
+  const std::optional<int> asked = workers_of_environment();
+  workers_ = asked.value_or(usual_workers());
+  hurried_workers_ = asked.value_or(std::max(num_threads(), 1));
+}
+
+CompileQueue::CompileQueue(int workers) : CompileQueue(workers, workers) {}
+
+CompileQueue::CompileQueue(int workers, int hurried_workers)
     : workers_(std::max(workers, 1)),
+      hurried_workers_(std::max(hurried_workers, 1)),
       state_(new std::shared_ptr<State>(std::make_shared<State>())) {}
 
 CompileQueue::~CompileQueue() {
@@ -160,14 +202,7 @@ CompileQueue::~CompileQueue() {
 }
 
 int CompileQueue::default_workers() {
-  const char* text = std::getenv("TAEDA_COMPILE_THREADS");
-  if (!text || !*text) return std::max(num_threads() / 2, 1);
-  char* end = nullptr;
-  const long workers = std::strtol(text, &end, 10);
-  if (!*end && workers >= 1 && workers <= kMostWorkers) return static_cast<int>(workers);
-  warn(str("[compile_native] TAEDA_COMPILE_THREADS is no number of threads: got '", text,
-           "', expected one from 1 to ", kMostWorkers));
-  return std::max(num_threads() / 2, 1);
+  return workers_of_environment().value_or(usual_workers());
 }
 
 CompileQueue& CompileQueue::shared() {
@@ -274,6 +309,10 @@ void CompileQueue::hurry() {
   const State::Lock lock(state->mutex);
   for (Job& job : state->jobs) job.waits = false;
   state->has_work.notify_all();
+  const int busy = std::min(state->workers, static_cast<int>(state->unfinished.size()));
+  const int wanted = std::min(hurried_workers_, static_cast<int>(state->unfinished.size()));
+  while (busy + state->helpers < wanted && State::start_helper(state)) {
+  }
 }
 
 void CompileQueue::wait() {

@@ -29,8 +29,10 @@ namespace taeda::kernel {
 // become ready.
 class TAEDA_API CompileQueue {
  public:
-  // By default TAEDA_COMPILE_THREADS, else half as many workers as parallel_for has threads.
-  explicit CompileQueue(int workers = default_workers());
+  // TAEDA_COMPILE_THREADS, else half as many workers as parallel_for has threads, and as many as
+  // those while somebody waits.
+  CompileQueue();
+  explicit CompileQueue(int workers);
   // Lives until the process ends; then it is stopped as its destructor would.
   static CompileQueue& shared();
   CompileQueue(const CompileQueue&) = delete;
@@ -52,7 +54,7 @@ class TAEDA_API CompileQueue {
 
   // Returns when everything that was submitted is ready.
   void wait();
-  // Somebody waits: what was submitted starts as soon as there is a worker.
+  // Somebody waits: what was submitted starts as soon as there is a worker, on all cores.
   void hurry();
 
  private:
@@ -81,10 +83,12 @@ class TAEDA_API CompileQueue {
   static int default_workers();
 
  private:
+  CompileQueue(int workers, int hurried_workers);
   std::shared_ptr<State> state();
   void stop();
 
-  int workers_;
+  int workers_;          // at most, usually
+  int hurried_workers_;  // at most, while somebody waits
   std::atomic<std::shared_ptr<State>*> state_;
 };
 
