@@ -189,6 +189,27 @@ TEST(Schedule, TheUsualOneOnTheCpu) {
 )");
 }
 
+TEST(Schedule, AxesInsideOfRowsAreMerged) {
+  EXPECT_EQ(loops(R"(kernel shares(rows, m, n)
+  buffer y float32[m*n*rows]
+  buffer x float32[m*n*rows]
+  value %0 = load x[k + n*j + m*n*i] : f32
+  value %1 = state 0 : f32
+  value %2 = div %0 %1 : f32
+  loop i < rows parallel
+    loop j < m reduced, k < n reduced
+      reduce sum(%0) over j, k -> 0
+    loop j < m, k < n
+      store y[k + n*j + m*n*i] = %2
+)"),
+            R"(  loop i < rows parallel
+    loop jk < m*n reduced vector
+      reduce sum(%0) over jk -> 0
+    loop jk2 < m*n vector
+      store y[m*n*i + jk2] = %3
+)");
+}
+
 TEST(Schedule, RowsOfATransposedOperandComeThroughATile) {
   std::string text = kSoftmax;
   text.replace(text.find("load x[columns*i + j]"), 21, "load x[rows*j + i]");

@@ -279,7 +279,7 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
     auto* inner = std::get_if<Loop>(&step);
     if (!inner) continue;
     is_flat &= is_leaf(*inner) && inner->axes[0].role != Role::Scanned;
-    if (inner->axes[0].role == Role::Reduced && is_leaf(*inner)) merge_plain_axes(kernel, *inner);
+    if (inner->axes[0].role != Role::Scanned && is_leaf(*inner)) merge_plain_axes(kernel, *inner);
   }
   std::vector<Axis> axes = loop.axes;
   for (const Step& step : loop.steps)
