@@ -2,8 +2,9 @@
 #include "taeda/inductor/lift_sizes.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <limits>
 
+#include "taeda/base/function_ref.h"
 #include "taeda/base/str.h"
 #include "taeda/kernel/ir/rewrite.h"
 
@@ -14,12 +15,24 @@ using symbolic::ExprOp;
 
 namespace {
 
+// The least constant that becomes a parameter of any loops. Compilers make use of smaller ones.
+constexpr int64_t kLeastLifted = 17;
+
+// Compilers write rows of as many elements out, if the number is known: four to six times as fast.
+constexpr int64_t kShortRow = 32;
+
 class Lifter {
  public:
   explicit Lifter(kernel::Kernel& kernel) : kernel_(kernel), pool_(*kernel.pool) {}
 
+  // Constants from this one up become parameters, too, and axes get other variables.
+  void lift_constants(int64_t least, symbolic::Replacements axes) {
+    least_constant_ = least;
+    made_ = std::move(axes);
+  }
+
   const Expr* operator()(const Expr* e) {
-    if (e->is_constant()) return e;
+    if (e->is_constant() && !is_lifted(e)) return e;
     const auto found = made_.find(e);
     if (found != made_.end()) return found->second;
     const Expr* made = lifted(e);
@@ -37,6 +50,10 @@ class Lifter {
   std::vector<const Expr*> params, expressions;
 
  private:
+  bool is_lifted(const Expr* constant) const {
+    return constant->kind == SymKind::Int && constant->value.integer >= least_constant_;
+  }
+
   const Expr* lifted(const Expr* e) {
     if (e->kind == SymKind::Int && kernel::is_of_params(kernel_, e)) return param(e);
     if (e->is_symbol()) return e;
@@ -54,8 +71,14 @@ class Lifter {
 
   kernel::Kernel& kernel_;
   symbolic::ExprPool& pool_;
-  std::unordered_map<const Expr*, const Expr*> made_;
+  int64_t least_constant_ = std::numeric_limits<int64_t>::max();
+  symbolic::Replacements made_;
 };
+
+bool has_global_buffers(const kernel::Kernel& kernel) {
+  return std::all_of(kernel.buffers.begin(), kernel.buffers.end(),
+                     [](const auto& buffer) { return buffer.space == kernel::Space::Global; });
+}
 
 // Loops of one axis that store and nothing else.
 bool is_flat(const kernel::Kernel& kernel) {
@@ -67,9 +90,7 @@ bool is_flat(const kernel::Kernel& kernel) {
                  return std::holds_alternative<kernel::Store>(inner);
                });
       });
-  return has_loops && std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](auto& buffer) {
-           return buffer.space == kernel::Space::Global;
-         });
+  return has_loops && has_global_buffers(kernel);
 }
 
 bool is_many(const Expr* size) { return size->is_constant() && size->value.integer > 1; }
@@ -91,15 +112,80 @@ void lift_constants(kernel::Kernel& kernel, Lifter& lift) {
     if (is_many(buffer.numel)) buffer.numel = lift.param(buffer.numel);
 }
 
+// Divisions by constants are multiplications; by what only the launch tells they are divisions.
+bool is_sum(const Expr* e) {
+  const bool is_plain = e->is_constant() || e->is_symbol() || e->op == ExprOp::Add ||
+                        e->op == ExprOp::Mul || e->op == ExprOp::Min || e->op == ExprOp::Max;
+  return is_plain && std::all_of(e->args.begin(), e->args.end(), is_sum);
+}
+
+bool is_short_row(const kernel::Axis& axis) {
+  return axis.role == kernel::Role::Reduced && axis.extent->is_constant() &&
+         axis.extent->value.integer >= kLeastLifted && axis.extent->value.integer <= kShortRow;
+}
+
+// Whether the code of the loops is the same for all extents.
+bool is_for_all_extents(const std::vector<kernel::Step>& steps) {
+  return std::all_of(steps.begin(), steps.end(), [](const kernel::Step& step) {
+    if (const auto* reduce = std::get_if<kernel::Reduce>(&step))
+      return reduce->part == kernel::Part::Whole;
+    const auto* loop = std::get_if<kernel::Loop>(&step);
+    return !loop || (is_for_all_extents(loop->steps) &&
+                     std::none_of(loop->axes.begin(), loop->axes.end(), [](const auto& axis) {
+                       return axis.binding == kernel::Binding::Unroll || is_short_row(axis);
+                     }));
+  });
+}
+
+bool can_lift_constants(const kernel::Kernel& kernel) {
+  if (!has_global_buffers(kernel) || !is_for_all_extents(kernel.steps)) return false;
+  const std::vector<const Expr*> indices = kernel::indices_of(kernel, kernel.steps);
+  return std::all_of(indices.begin(), indices.end(), is_sum);
+}
+
+void for_each_axis(std::vector<kernel::Step>& steps, FunctionRef<void(const Expr*& axis)> visit) {
+  for (kernel::Step& step : steps) {
+    if (auto* reduce = std::get_if<kernel::Reduce>(&step))
+      for (const Expr*& axis : reduce->axes) visit(axis);
+    if (auto* scan = std::get_if<kernel::Scan>(&step)) visit(scan->axis);
+    auto* loop = std::get_if<kernel::Loop>(&step);
+    if (!loop) continue;
+    for (kernel::Axis& axis : loop->axes) visit(axis.var);
+    for_each_axis(loop->steps, visit);
+  }
+}
+
+// Other variables for all axes, by their order.
+symbolic::Replacements numbered_axes(kernel::Kernel& kernel) {
+  symbolic::Replacements names;
+  for_each_axis(kernel.steps, [&](const Expr*& axis) {
+    if (!names.count(axis)) names[axis] = kernel::fresh_axis(kernel, str("x", names.size()));
+  });
+  return names;
+}
+
 }  // namespace
 
 std::vector<const Expr*> lift_sizes(kernel::Kernel& kernel) {
   Lifter lift(kernel);
+  symbolic::Replacements axes;
+  std::vector<std::pair<kernel::Axis*, const Expr*>> launched;
+  const bool has_one_form = is_flat(kernel);
+  if (!has_one_form && can_lift_constants(kernel)) {
+    axes = numbered_axes(kernel);
+    lift.lift_constants(kLeastLifted, axes);
+    // A launch gives the first extent of a loop as a range.
+    for (kernel::Step& step : kernel.steps)
+      if (auto* loop = std::get_if<kernel::Loop>(&step); loop && is_many(loop->axes[0].extent))
+        launched.emplace_back(&loop->axes[0], loop->axes[0].extent);
+  }
   for (size_t i = 0; i < kernel.values.indirects().size(); ++i)
     kernel.values.set_extent(i, lift(kernel.values.indirects()[i].extent));
   kernel::rewrite_indices(kernel, kernel.steps, [&](const Expr* at) { return lift(at); });
   for (kernel::Buffer& buffer : kernel.buffers) buffer.numel = lift(buffer.numel);
-  if (is_flat(kernel)) lift_constants(kernel, lift);
+  if (has_one_form) lift_constants(kernel, lift);
+  for (const auto& [axis, extent] : launched) axis->extent = lift.param(extent);
+  if (!axes.empty()) for_each_axis(kernel.steps, [&](const Expr*& axis) { axis = axes.at(axis); });
   kernel.params = std::move(lift.params);
   return std::move(lift.expressions);
 }

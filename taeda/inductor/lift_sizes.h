@@ -7,9 +7,11 @@
 //   loop i < s0, j < max(1, s1//2 + 4)          loop i < p0, j < p1
 //     store y[i*max(1, s1//2 + 4) + j] = ..       store y[p1*i + j] = ..
 //
-// Such kernels are short, and those of layers that differ in nothing but sizes are one kernel. So
-// are kernels of one axis whose sizes are constants: nothing but the number of elements depends on
-// them.
+// Such kernels are short, and those of layers that differ in nothing but sizes are one kernel.
+// Constant sizes and strides become parameters, too, where the code of the loops is the same for
+// all of them: where nothing is unrolled, kept in local memory or divided by them and no row is
+// short. Then axes have numbers for names, as names of axes tell their constant extents. In kernels
+// of one axis nothing but the number of elements depends on its extent, however small that is.
 #pragma once
 
 #include "taeda/kernel/ir/kernel.h"

@@ -55,3 +55,29 @@ def test_equal_loops_of_other_kinds_are_kernels_of_their_own():
     compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
     for got, want in zip(compiled(*inputs), f(*inputs), strict=True):
         assert t.equal(got, want)
+
+
+@pytest.mark.parametrize("native", ["never", "wait"])
+def test_constant_sizes_make_no_kernels_of_their_own(native):
+    def f(*xs):
+        rows = [(x - x.amax(1, keepdim=True)).exp() for x in xs]
+        return rows, [x.sum(0) for x in xs], [row[:, ::2] * 2 for row in rows]
+
+    def distinct(*xs):
+        gm = make_fx(f, pre_dispatch=True)(*xs)
+        compiled = compile(gm, list(xs), native=native)
+        for got, want in zip(compiled(*xs), f(*xs), strict=True):
+            assert all(t.equal(a, b) for a, b in zip(got, want, strict=True))
+        return compiled.report()[0]["distinct_kernels"]
+
+    xs = [t.randn(size) for size in [(40, 140), (50, 100), (60, 300), (300, 200)]]
+    assert distinct(*xs) == distinct(xs[0])
+
+
+def test_small_sizes_stay_in_the_code():
+    def f(*xs):
+        return [x.softmax(1) for x in xs]
+
+    inputs = [t.randn(40, columns) for columns in (3, 5, 24, 32)]
+    compiled = compile(make_fx(f, pre_dispatch=True)(*inputs), inputs, native="never")
+    assert compiled.report()[0]["distinct_kernels"] == 4
