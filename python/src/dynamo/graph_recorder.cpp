@@ -156,7 +156,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
   if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
-  return is_subclass(value) ? Py_TYPE(value) : tensor_type;
+  const bool is_own = is_subclass(value) || made_.contains(tensor_of(value).impl());
+  return is_own && Py_TYPE(value) != fake_tensor_class ? Py_TYPE(value) : tensor_type;
 }
 
 PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {

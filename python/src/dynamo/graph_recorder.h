@@ -176,11 +176,11 @@ class GraphRecorder final : public dynamo::Recorder {
   std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
   Ref function_mode_;
   PyCodeObject* first_code_ = nullptr;
-  PyFrameObject* outermost_ = nullptr;                // of that code; alive as long as its frame
-  bool is_aside_ = false;                             // the mode, while it answers
-  bool has_new_histories_ = false;                    // inputs got one by writes
-  bool has_subclasses_ = false;                       // among the inputs
-  std::unordered_set<const TensorImpl*> made_plain_;  // of objects of other classes
+  PyFrameObject* outermost_ = nullptr;          // of that code; alive as long as its frame
+  bool is_aside_ = false;                       // the mode, while it answers
+  bool has_new_histories_ = false;              // inputs got one by writes
+  bool has_subclasses_ = false;                 // among the inputs
+  std::unordered_set<const TensorImpl*> made_;  // objects that make_subclass made
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;

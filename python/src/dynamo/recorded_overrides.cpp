@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "python/interop/wrap.h"
+#include "python/src/dispatch/handler_call.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/modes.h"
@@ -110,7 +111,7 @@ bool GraphRecorder::is_subclass(PyObject* value) const {
 }
 
 bool GraphRecorder::gets_class(PyObject* value) const {
-  return is_subclass(value) || (is_tensor(value) && made_plain_.contains(tensor_of(value).impl()));
+  return is_subclass(value) || (is_tensor(value) && made_.contains(tensor_of(value).impl()));
 }
 
 PyTypeObject* GraphRecorder::plain_class() const { return tensor_type; }
@@ -122,6 +123,7 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
   if (!node) throw Break{"a tensor that is none of the graph's"};
   auto* cls = reinterpret_cast<PyTypeObject*>(type);
   if (!PyType_IsSubtype(cls, tensor_type)) throw Break{"a class that is none of tensors"};
+  if (class_dispatches(cls)) throw Break{"an object of a class that sees operators"};
   Tensor alias;
   {
     const dispatch::ActiveMode active(*mode_);
@@ -129,7 +131,7 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
   }
   Ref made(checked(cls == tensor_type ? wrap(alias) : tensor_object(cls, alias)));
   tracer_->track(alias, *node);
-  if (cls == tensor_type) made_plain_.insert(alias.impl());
+  made_.insert(alias.impl());
   kept_.push_back(Ref::share(made.get()));
   return made.release();
 }

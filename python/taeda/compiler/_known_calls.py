@@ -267,7 +267,7 @@ def _tensors(module):
     for name in _REFUSED_METHODS:
         if name in vars(_C.Tensor):
             yield getattr(_C.Tensor, name), UNKNOWN
-    yield _C.Tensor.as_subclass, SUBCLASS
+    yield from _as(SUBCLASS, _C.Tensor.as_subclass, _C.Tensor._make_subclass)
     yield _C.Tensor.requires_grad_, REQUIRES_GRAD
     yield _C.Tensor.register_hook, HOOK
     yield _C.Tensor.data_ptr, AFTERWARDS

@@ -12,7 +12,7 @@ from taeda import _sym
 from taeda._C._dynamo import as_operator, holds_tensor, is_unbacked
 from taeda._sym import _raise_unless
 
-__all__ = ["SUBSTITUTES"]
+__all__ = ["SUBSTITUTES", "make_tensor"]
 
 SUBSTITUTES = {}
 _Tensor = taeda.Tensor
@@ -131,3 +131,12 @@ def _make_tensor(data, **kwargs):
     if others or isinstance(data, _Tensor) or not holds_tensor(data):
         return as_operator(taeda.tensor, (data,), kwargs)
     return _stacked(data).to(**kwargs) if kwargs else _stacked(data)
+
+
+def make_tensor(*args):
+    """`Tensor(*args)` of sizes or of a list of numbers."""
+    if not args or isinstance(args[0], int):
+        return taeda.empty(args or (0,))
+    if isinstance(args[0], taeda.Size):
+        return taeda.empty(args[0])
+    return taeda.tensor(args[0], dtype=taeda.get_default_dtype(), device="cpu")

@@ -659,11 +659,13 @@ PyObject* Capture::call(State& state, Call call) {
                 reason_of(call.callable)};
   }
   if (PyType_Check(call.callable)) return call_class(state, call);
-  if (is_making_of_class(call)) {
+  if (is_making_of_class(call) || is_new_of_tensors(call)) {
+    const bool is_new = is_new_of_tensors(call);
     call.callable = call.values[0];
     call.values.erase(call.values.begin());
     --call.positional;
-    return make_instance(call);
+    return is_new ? new_tensor(reinterpret_cast<PyTypeObject*>(call.callable), call)
+                  : make_instance(call);
   }
   if (is_partial(call.callable)) return call_partial(state, call);
   CallKind kind = recorder_.kind_of(call.callable);

@@ -224,6 +224,11 @@ class Capture final : public Capturing {
   PyObject* call_class(State& state, const Call& call);
   bool is_making_of_class(const Call& call) const;
   PyObject* make_instance(const Call& call);
+  PyObject* call_plainly(const Call& call);
+  Owned detached(PyObject* tensor);
+  bool is_new_of_tensors(const Call& call) const;
+  PyObject* new_tensor(PyTypeObject* type, const Call& call);
+  PyObject* make_tensor(const Call& call);
   PyObject* class_item(PyTypeObject* type, PyObject* key);
   PyObject* call_class_getter(PyObject* descriptor, PyObject* name, const Call& call);
   PyObject* call_partial(State& state, const Call& call);

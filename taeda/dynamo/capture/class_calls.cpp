@@ -2,6 +2,7 @@
 // makes the instances of all others.
 #include <algorithm>
 
+#include "python/interop/sym_numbers.h"
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -77,6 +78,71 @@ bool Capture::is_making_of_class(const Call& call) const {
          PyType_Check(call.values[0]);
 }
 
+// The same values without history, as a plain tensor.
+Owned Capture::detached(PyObject* tensor) {
+  auto* plain_class = reinterpret_cast<PyObject*>(recorder_.plain_class());
+  static PyObject* const detach = PyObject_GetAttrString(plain_class, "detach");
+  const Owned plain(recorder_.is_subclass(tensor)
+                        ? need(recorder_.make_subclass(tensor, plain_class))
+                        : Py_NewRef(tensor));
+  const Owned args(need(PyTuple_Pack(1, plain.get())));
+  return Owned(need(recorder_.call(detach, args.get(), nullptr)));
+}
+
+// Tensor.__new__(class, ...), which a class of tensors reaches by super().
+bool Capture::is_new_of_tensors(const Call& call) const {
+  static PyObject* const name = PyUnicode_InternFromString("__new__");
+  return !call.values.empty() && PyType_Check(call.values[0]) &&
+         call.callable == _PyType_Lookup(recorder_.plain_class(), name);
+}
+
+// What Tensor.__new__ makes of sizes, numbers or a tensor.
+PyObject* Capture::new_tensor(PyTypeObject* type, const Call& call) {
+  const auto is_size = [](PyObject* o) { return PyLong_CheckExact(o) || python::is_symint(o); };
+  PyObject* first = call.values.empty() ? nullptr : call.values[0];
+  const bool is_copy = call.values.size() == 1 && recorder_.is_tensor_value(first);
+  const bool has_data =
+      call.values.size() == 1 && (PyTuple_Check(first) || PyList_CheckExact(first));
+  const bool has_sizes = std::all_of(call.values.begin(), call.values.end(), is_size);
+  if (call.names != nullptr || !(is_copy || has_data || has_sizes))
+    throw Break{"call of " + name_of(reinterpret_cast<PyObject*>(type))};
+  static PyObject* const make = imported("taeda.compiler._value_substitutes", "make_tensor");
+  Owned made =
+      is_copy
+          ? detached(first)
+          : Owned(need(PyObject_Vectorcall(make, call.values.data(), call.positional, nullptr)));
+  if (type == recorder_.plain_class()) return made.release();
+  return need(recorder_.make_subclass(made.get(), reinterpret_cast<PyObject*>(type)));
+}
+
+// A class of tensors: its own __new__ and __init__ come back through the hook.
+PyObject* Capture::make_tensor(const Call& call) {
+  static PyObject* const new_name = PyUnicode_InternFromString("__new__");
+  static PyObject* const init_name = PyUnicode_InternFromString("__init__");
+  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
+  check_class(type);
+  if (_PyType_Lookup(type, new_name) != _PyType_Lookup(recorder_.plain_class(), new_name))
+    return call_plainly(call);
+  Owned made(new_tensor(type, call));
+  PyObject* init = _PyType_Lookup(type, init_name);
+  if (init == _PyType_Lookup(&PyBaseObject_Type, init_name)) return made.release();
+  if (!PyFunction_Check(init)) throw Break{"call of " + name_of(call.callable)};
+  std::vector<PyObject*> arguments{made.get()};
+  arguments.insert(arguments.end(), call.values.begin(), call.values.end());
+  const Owned done(call_nested(init, std::move(arguments)));
+  return made.release();
+}
+
+// As C makes instances: __new__ and __init__ of Python come back through the hook.
+PyObject* Capture::call_plainly(const Call& call) {
+  Owned args = tuple_of(call);
+  Owned keywords(call.names == nullptr ? nullptr : need(PyDict_New()));
+  for (size_t i = call.positional; i < call.values.size(); ++i)
+    need(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
+                        call.values[i]));
+  return need(PyType_Type.tp_call(call.callable, args.get(), keywords.get()));
+}
+
 PyObject* Capture::make_instance(const Call& call) {
   auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
   const CallKind kind = recorder_.kind_of(call.callable);
@@ -94,6 +160,7 @@ PyObject* Capture::make_instance(const Call& call) {
     return need(
         PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
   }
+  if (PyType_IsSubtype(type, recorder_.plain_class())) return make_tensor(call);
   const PyTypeObject* base = native_base_of(type);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_enum_class(type) || !is_makeable(base))
     throw Break{"call of the class " + name_of(call.callable)};
@@ -101,13 +168,7 @@ PyObject* Capture::make_instance(const Call& call) {
   // What C copies is there.
   if (base != &PyBaseObject_Type)
     for (PyObject* value : call.values) open(value);
-  Owned args = tuple_of(call);
-  Owned keywords(call.names == nullptr ? nullptr : need(PyDict_New()));
-  for (size_t i = call.positional; i < call.values.size(); ++i)
-    need(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
-                        call.values[i]));
-  // Its __new__ and __init__ come back through the hook.
-  return need(PyType_Type.tp_call(call.callable, args.get(), keywords.get()));
+  return call_plainly(call);
 }
 
 // type.__dict__["__mro__"].__get__(cls): what C keeps of classes, whatever their class has by the

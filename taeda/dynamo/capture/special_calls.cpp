@@ -318,8 +318,15 @@ PyObject* Capture::add_hook_body(const Call& call) {
   return make_unknown();  // the handle is the graph's own
 }
 
+// Tensor.as_subclass(tensor, class), or Tensor._make_subclass(class, tensor, requires_grad=False).
 PyObject* Capture::call_subclass(const Call& call) {
   const auto& values = call.values;
+  if (call.names == nullptr &&
+      (values.size() == 2 || (values.size() == 3 && values[2] == Py_False)) &&
+      PyType_Check(values[0]) && recorder_.is_tensor_value(values[1])) {
+    check_class(reinterpret_cast<PyTypeObject*>(values[0]));
+    return need(recorder_.make_subclass(detached(values[1]).get(), values[0]));
+  }
   const bool is_known = values.size() == 2 && call.names == nullptr && PyType_Check(values[1]) &&
                         recorder_.is_tensor_value(values[0]);
   if (!is_known) throw Break{"call of " + name_of(call.callable)};
