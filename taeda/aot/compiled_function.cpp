@@ -115,14 +115,17 @@ class CompiledNode final : public autograd::CustomNode {
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
     for (const auto& [i, error] : function_->traced().overwritten)
       TAEDA_CHECK(!grads[i].defined(), error);
-    std::vector<Tensor> given = materialized(grads);
+    if (std::ranges::none_of(grads, [](const Tensor& t) { return t.defined(); })) return;
+    // A gradient that is to have one itself is computed from the inputs.
+    const bool is_recorded = autograd::grad_enabled();
+    std::vector<Tensor> given = is_recorded ? grads.vec() : materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
-    // A gradient that is to have one itself is computed from the inputs.
-    route(autograd::grad_enabled()
-              ? function_->run_twice(unpack_inputs(), given, random_)
-              : function_->run_backward(unpack(saved_values_), given, written_),
-          grad_inputs);
+    std::vector<Tensor> found =
+        is_recorded ? function_->run_twice(unpack_inputs(), given, random_)
+                    : function_->run_backward(unpack(saved_values_), given, written_);
+    function_->drop_unreached(grads, found);
+    route(std::move(found), grad_inputs);
   }
   void release_saved() override {
     CustomNode::release_saved();
@@ -607,6 +610,15 @@ std::vector<Tensor> CompiledFunction::by_input(const std::vector<Value>& results
   return all;
 }
 
+void CompiledFunction::drop_unreached(Span<Tensor> grads, std::vector<Tensor>& found) const {
+  for (size_t i = 0; i < traced_.parts_of.size(); ++i) {
+    bool is_reached = false;
+    for (size_t k = 0; k < traced_.tangents.size(); ++k)
+      is_reached |= traced_.parts_of[i][k] && grads[traced_.tangents[k]].defined();
+    if (!is_reached) found[traced_.gradients[i]] = Tensor();
+  }
+}
+
 const fx::CompiledFn& CompiledFunction::backward() const {
   const std::lock_guard lock(mutex_);
   if (!backward_)
@@ -640,15 +652,18 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
                                                 const std::vector<Tensor>& grads,
                                                 const RandomStates& random) {
   std::vector<Value> all = inputs;
-  for (const size_t i : traced_.tangents) all.push_back(grads.at(i));
-  std::vector<bool> needs;
+  std::vector<bool> given, needs;
+  for (const size_t i : traced_.tangents) {
+    given.push_back(grads.at(i).defined());
+    if (given.back()) all.push_back(grads[i]);
+  }
   for (const Value& v : all) needs.push_back(needs_gradient(v));
   for (const size_t i : traced_.gradients) needs[i] = true;
   std::shared_ptr<CompiledFunction> function;
   {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<CompiledFunction>& kept = twice_[needs];
-    if (!kept) kept = compile_twice(needs);
+    std::shared_ptr<CompiledFunction>& kept = twice_[{given, needs}];
+    if (!kept) kept = compile_twice(given, needs);
     function = kept;
   }
   const WithRandomStates drawing(random);
@@ -657,7 +672,7 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
 
 // Note [Gradients as a program]
 std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
-    const std::vector<bool>& needs) const {
+    std::vector<bool> given, const std::vector<bool>& needs) const {
   TAEDA_CHECK(traced_.written_back.empty(),
               "aot_autograd does not support input mutations with requires_grad in backward for "
               "create_graph=True");
@@ -669,8 +684,9 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   std::vector<Value> like;
   const std::vector<fx::Node*> placeholders = traced_.graph->placeholders();
   for (size_t i = 0; i < placeholders.size(); ++i) {
+    if (i >= num_inputs_ && !given.at(i - num_inputs_)) continue;
     like.push_back(placeholders[i]->val());
-    if (!needs[i]) continue;
+    if (!needs[like.size() - 1]) continue;
     const Tensor t = autograd::detached(like.back().get<Tensor>());
     autograd::set_requires_grad(t, true);
     like.back() = Value(t);
@@ -679,7 +695,7 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   // Attention in one call has gradients, which have none.
   options.make_watcher = nullptr;
   std::vector<fx::GradientOrder> orders = orders_;
-  orders.push_back({traced_.tangents.size(), traced_.gradients});
+  orders.push_back({std::move(given), traced_.gradients});
   Compiler compiler(like, options, true);
   fx::RetraceOptions trace = compiler.options();
   trace.orders = orders;

@@ -73,9 +73,12 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
                                    const std::vector<Tensor>& grads,
                                    const std::vector<Tensor>& written) const;
   // The same from the inputs, as a function that is differentiable itself; it is compiled at the
-  // first call. `random`: the states before the forward.
+  // first call with such gradients, of which some may be undefined. `random`: the states before the
+  // forward.
   std::vector<Tensor> run_twice(const std::vector<Value>& inputs, const std::vector<Tensor>& grads,
                                 const RandomStates& random);
+  // Of these gradients, one per input, drops those that no given gradient of a value has a part in.
+  void drop_unreached(Span<Tensor> grads, std::vector<Tensor>& found) const;
 
  private:
   friend class Compiler;
@@ -88,7 +91,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
-  std::shared_ptr<CompiledFunction> compile_twice(const std::vector<bool>& needs) const;
+  std::shared_ptr<CompiledFunction> compile_twice(std::vector<bool> given,
+                                                  const std::vector<bool>& needs) const;
 
   fx::Retraced traced_;
   std::optional<Partition> parts_;
@@ -114,7 +118,9 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Generator> drawn_from_;      // by the program
   std::map<std::string, Value> attributes_;
   mutable std::mutex mutex_;
-  std::map<std::vector<bool>, std::shared_ptr<CompiledFunction>> twice_;  // by what needs gradients
+  // By which values are given gradients, and what needs gradients.
+  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
+      twice_;
 };
 
 // A program between its trace and its compilation. The graph may be changed meanwhile, as long as

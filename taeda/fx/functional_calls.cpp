@@ -189,6 +189,29 @@ Tensor FunctionalState::look() const {
   return t;
 }
 
+bool FunctionalState::is_same_place(const FunctionalState& other) const {
+  if (this == &other) return true;
+  if (root.get() != other.root.get()) return false;
+  struct Place {
+    explicit Place(const FunctionalState& s)
+        : look(s.root->gapped.defined() ? s.root->gapped : s.root->value),
+          sizes(s.is_view ? SymIntList(s.sizes) : look.sym_sizes()),
+          strides(s.is_view ? SymIntList(s.strides) : look.sym_strides()),
+          offset(s.is_view ? s.offset : SymInt(0)),
+          dtype(s.is_view ? s.dtype : look.dtype()),
+          is_conj(s.is_view ? s.is_conj : look.is_conj()),
+          is_neg(s.is_view ? s.is_neg : look.is_neg()) {}
+    const Tensor& look;
+    SymIntList sizes, strides;
+    SymInt offset;
+    DType dtype;
+    bool is_conj, is_neg;
+  };
+  const Place a(*this), b(other);
+  return a.dtype == b.dtype && a.is_conj == b.is_conj && a.is_neg == b.is_neg &&
+         a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+}
+
 // By the inverses of the steps.
 Tensor FunctionalState::through_steps(Tensor part) const {
   std::vector<Tensor> wholes{root->value};
@@ -317,6 +340,13 @@ FunctionalState& FunctionalCalls::state_to_write(const Operator& op, const Tenso
 void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& stack) {
   const Tensor self = stack.at(0).get<Tensor>();
   FunctionalState& state = state_to_write(op, self);
+  if (op.traits.overwrites == dispatch::Overwrite::Source) {
+    const FunctionalState* source = find(stack.at(1).get<Tensor>());
+    if (source && state.is_same_place(*source)) {  // nothing is written
+      stack.assign(1, Value(self));
+      return;
+    }
+  }
   const Stack program = stack;
   take_values(stack);
   const Tensor before = synced(self, state);

@@ -57,6 +57,8 @@ struct FunctionalState final : RefCounted {
   IntrusivePtr<FunctionalState> copy() const;
   // The root's present value as this tensor looks at it.
   Tensor look() const;
+  // Whether both tensors are the same elements at the same places.
+  bool is_same_place(const FunctionalState& other) const;
   // Puts `part` where this tensor looks.
   void write(Tensor part) const;
 

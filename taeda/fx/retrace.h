@@ -13,6 +13,7 @@
 // below autograd. A trace before autograd has no autograd layer; composites stay whole there.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <unordered_set>
@@ -25,10 +26,12 @@
 namespace taeda::fx {
 
 // One order of gradients of a program: those of `wanted` inputs, as a function of the inputs before
-// and of tangents, which are inputs behind them.
+// and of tangents, which are inputs behind them: of the values with gradients, those that are
+// `given` one.
 struct GradientOrder {
-  size_t num_tangents = 0;
+  std::vector<bool> given;
   std::vector<size_t> wanted;
+  size_t num_tangents() const { return std::count(given.begin(), given.end(), true); }
 };
 
 struct RetraceOptions {
@@ -100,6 +103,9 @@ struct Retraced {
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
   // The same inputs as their gradients are complete, one after the other; without those of zero.
   std::vector<size_t> arrivals;
+  // By gradient: whether the tangent of each value in `tangents` has a part in it. One is None
+  // where none of those that have arrived. Empty: each has a part in each.
+  std::vector<std::vector<bool>> parts_of;
   // Inputs that the backward writes to; their new values are behind the gradients.
   std::vector<size_t> written_back;
 };

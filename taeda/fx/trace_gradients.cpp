@@ -38,7 +38,7 @@ TraceRun::Seen TraceRun::copies_of_inputs(size_t count) {
 
 std::vector<Value> TraceRun::gradients_of(Program program) {
   size_t count = seen_.inputs.size();
-  for (const GradientOrder& order : options_.orders) count -= order.num_tangents;
+  for (const GradientOrder& order : options_.orders) count -= order.num_tangents();
   const Seen copies = copies_of_inputs(count);
   is_replayed_ = true;
   std::vector<Value> results;
@@ -48,7 +48,7 @@ std::vector<Value> TraceRun::gradients_of(Program program) {
   const Seen* from = &copies;
   for (const GradientOrder& order : options_.orders) {
     results = gradients_of(epilogue_of(*from, results), order, count);
-    count += order.num_tangents;
+    count += order.num_tangents();
     from = &seen_;
   }
   return results;
@@ -61,15 +61,19 @@ std::vector<Value> TraceRun::gradients_of(const Epilogue& values, const Gradient
   for (const Epilogue::Given& given : values.values)
     if (given.root.defined() && !autograd::overwritten_error(given.root, wanted))
       roots.push_back(given.root);
-  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, roots.size() == order.num_tangents,
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, roots.size() == order.given.size(),
                    "gradients of the gradients of a compiled program that gives ",
-                   order.num_tangents, " values with gradients, and ", roots.size(),
+                   order.given.size(), " values with gradients, and ", roots.size(),
                    " when it runs once more");
-  for (size_t i = 0; i < order.num_tangents; ++i)
-    tangents.push_back(seen_.inputs.at(first_tangent + i).get<Tensor>());
+  std::vector<Tensor> starts;
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (!order.given[i]) continue;
+    tangents.push_back(seen_.inputs.at(first_tangent + starts.size()).get<Tensor>());
+    starts.push_back(roots[i]);
+  }
   const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
   std::vector<Value> found;
-  for (Tensor& gradient : autograd::run_backward(roots, tangents, true, true, wanted, true, false))
+  for (Tensor& gradient : autograd::run_backward(starts, tangents, true, true, wanted, true, false))
     found.push_back(gradient.defined() ? Value(std::move(gradient)) : Value());
   return found;
 }

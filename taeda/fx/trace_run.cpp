@@ -7,6 +7,7 @@
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/overwritten.h"
+#include "taeda/autograd/reach.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/run.h"
@@ -365,6 +366,23 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
   return shown(value);
 }
 
+// Before the backward, which takes histories apart.
+void TraceRun::note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted) {
+  if (roots.size() < 2) return;
+  const std::vector<std::vector<bool>> reached = autograd::reached_inputs(roots, wanted);
+  const auto is_whole = [](const std::vector<bool>& row) {
+    return std::ranges::count(row, false) == 0;
+  };
+  if (std::ranges::all_of(reached, is_whole)) return;
+  for (const size_t input : made_.gradients) {
+    const auto source = std::ranges::find_if(
+        sources_, [&](const Source& s) { return std::ranges::count(s.inputs, input) > 0; });
+    const auto number = static_cast<size_t>(source - sources_.begin());
+    std::vector<bool>& row = made_.parts_of.emplace_back();
+    for (const std::vector<bool>& of_root : reached) row.push_back(of_root[number]);
+  }
+}
+
 void TraceRun::differentiate(const std::vector<Tensor>& given) {
   std::vector<Tensor> roots, tangents, wanted, by_input(seen_.inputs.size());
   for (const Source& source : sources_) {
@@ -384,6 +402,7 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
     tangents.push_back(tangent_of(given[i]));
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
+  note_parts(roots, wanted);
   std::vector<uint64_t> writes;
   for (const Value& v : seen_.inputs)
     writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);

@@ -133,6 +133,7 @@ class TraceRun {
   void check_attributes();
   Tensor tangent_of(const Tensor& root);
   void differentiate(const std::vector<Tensor>& given);
+  void note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted);
   // Note [Gradients as a program]
   std::vector<Value> gradients_of(Program program);
   std::vector<Value> gradients_of(const Epilogue& values, const GradientOrder& order,

@@ -236,6 +236,47 @@ def missing_gradients_are_zeros(run):
 
 
 @program
+def a_loss_that_some_inputs_do_not_reach(run):
+    x, y, z = leaf(3), leaf(3), leaf(3)
+
+    def f(x, y, z):
+        h = x.exp()
+        return h * y, h.sin(), z * 2
+
+    results = run(f)(x, y, z)
+    seen = []
+    for chosen in ([0], [1], [2], [0, 2], [1, 2]):
+        loss = sum(results[i].sum() for i in chosen)
+        seen += t.autograd.grad(loss, [x, y, z], retain_graph=True, allow_unused=True)
+    results[1].sum().backward()
+    return looks(*seen, x.grad, y.grad, z.grad)
+
+
+@program
+def gradients_of_gradients_that_no_loss_reaches(run):
+    x, y = leaf(3), leaf(3)
+    a, b = run(lambda x, y: (x.exp(), y.sin() * x))(x, y)
+    first = t.autograd.grad(a.sum(), [x, y], create_graph=True, allow_unused=True)
+    (g, _) = t.autograd.grad(b.sum(), [x, y], create_graph=True)
+    second = t.autograd.grad(g.sum(), [x, y], allow_unused=True)
+    return looks(*first, *second)
+
+
+@program
+def an_input_of_a_loss_and_of_none(run):
+    x, y = leaf(4), leaf(4)
+
+    def f(x, y):
+        both = t.stack([x.sin(), y.sin()])
+        return both.exp().sum(0), x.view(2, 2), y * 0
+
+    a, b, c = run(f)(x, y)
+    seen = t.autograd.grad(b.sum(), [x, y], retain_graph=True, allow_unused=True)
+    seen += t.autograd.grad(c.sum(), [x, y], retain_graph=True, allow_unused=True)
+    return looks(*seen, *t.autograd.grad(a.sum(), [x, y]))
+
+
+@program
 def a_gradient_of_another_layout(run):
     x = leaf(3, 4)
     out = run(lambda x: x.exp())(x)

@@ -350,3 +350,60 @@ def test_written_inputs_that_lie_otherwise(f, dynamic):
             x = t.ones(shape)
             compiled(x)
             assert x.sum() == 2 * x.numel()
+
+
+# ---- copies to the same place ----
+
+
+def copy_to_itself(x):
+    y = x * 2
+    y.copy_(y)
+    return y
+
+
+def copy_of_a_look(x):
+    y = x * 2
+    y.t().copy_(y.t())
+    y[1:].copy_(y[1:])
+    return y
+
+
+def copy_of_expanded(x):
+    y = x * 2
+    wide = y.expand(2, *y.shape)
+    wide.copy_(y.expand(2, *y.shape))
+    return wide
+
+
+def copy_input_to_itself(x):
+    x.copy_(x)
+    x.view(-1).copy_(x.view(-1))
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    "f, requires_grad",
+    [
+        (copy_to_itself, False),
+        (copy_to_itself, True),
+        (copy_of_a_look, False),
+        (copy_of_a_look, True),
+        (copy_of_expanded, False),  # eager has no gradient of it
+        (copy_input_to_itself, False),
+        (copy_input_to_itself, True),
+    ],
+)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_copy_to_the_same_place_writes_nothing(f, requires_grad, dynamic):
+    compiled = aot_function(f, nop, dynamic=dynamic)
+    for run in (compiled, t.compile(f, dynamic=dynamic)):
+        for n in (3, 4):
+            if n == 4 and not dynamic:
+                continue
+            x = t.arange(5.0 * n).reshape(n, 5).requires_grad_(requires_grad)
+            h = x * 1
+            out, want = run(h), x.detach() * 2
+            assert t.equal(out, want.expand_as(out)) and t.equal(h, x)
+            if requires_grad:
+                out.sum().backward()
+                assert t.equal(x.grad, t.full_like(x, 2.0))

@@ -4,6 +4,8 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/control_flow/shapes.h"
 #include "taeda/fx/control_flow/transforms.h"
+#include "taeda/fx/fake.h"
+#include "taeda/fx/trace_run.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::fx {
@@ -140,12 +142,39 @@ Values run_while_stacked(const Stack& a) {
   return stacks.finish();
 }
 
+// Stacks without rows, of what a step would give behind the values that it carries.
+Values no_rows(const Stack& a, size_t num_carried) {
+  Values results;
+  {
+    const FreshThread thread;
+    FakeMode::Options options;
+    options.allow_non_fake_inputs = true;
+    const auto mode = make_intrusive<FakeMode>(std::move(options));
+    const dispatch::ActiveMode fake(*mode);
+    Values operands = scan_examples(a).at(0);
+    for (Value& v : operands)
+      if (v.is<Tensor>()) v = Value(mode->from_tensor(v.get<Tensor>()));
+    const RegionValue& step = region(a[0]);
+    results = step.graph() ? items(Plan(*step.graph()).run(std::move(operands))) : step(operands);
+  }
+  Values rows;
+  for (const Value& v : Span<Value>(results).drop_front(num_carried)) {
+    const Tensor& t = v.get<Tensor>();
+    SymIntVec sizes(t.sym_sizes());
+    sizes.insert(0, SymInt(0));
+    rows.emplace_back(taeda::empty(SymIntList(sizes), t.dtype(), {}, t.device()));
+  }
+  return rows;
+}
+
 Values run_scan(const Stack& a) {
   const Values xs = items(a[2]), others = items(a[3]);
   Values carried = items(a[1]);
   const size_t count = carried.size();
   Stacks stacks;
-  for (int64_t i = 0, n = length_of(xs, "scan").expect_int(); i < n; ++i) {
+  const int64_t length = length_of(xs, "scan").expect_int();
+  if (length == 0) return joined(std::move(carried), no_rows(a, count));
+  for (int64_t i = 0; i < length; ++i) {
     const Values results = region(a[0])(joined(joined(std::move(carried), slices(xs, i)), others));
     TAEDA_CHECK(results.size() >= count, "scan: a step gives fewer values than it carries");
     stacks.add(Span<Value>(results).drop_front(count));

@@ -84,14 +84,17 @@ Values step_of(const Stack& args) {
   return results;
 }
 
-// Stacks of `count` tensors like these.
+// Stacks of `count` tensors like these, in the layout of taeda::stack. Nothing is asked of the
+// count.
 Values repeated(const Values& values, const SymInt& count) {
   Values out;
   for (const Value& v : values) {
     const Tensor& t = v.get<Tensor>();
-    std::vector<SymInt> sizes{count};
-    sizes.insert(sizes.end(), t.sym_sizes().begin(), t.sym_sizes().end());
-    out.emplace_back(t.expand(sizes).clone());
+    const Tensor one = taeda::stack(TensorList({t}));
+    SymIntVec sizes(one.sym_sizes()), strides(one.sym_strides());
+    sizes[0] = count;
+    strides[0] = t.sym_numel();
+    out.emplace_back(t.new_empty_strided(sizes, strides));
   }
   return out;
 }

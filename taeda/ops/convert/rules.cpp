@@ -3,6 +3,7 @@
 
 #include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/ops/convert/same_memory.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
@@ -26,7 +27,7 @@ Tensor& copy__meta(Tensor& self, const Tensor& src, bool) {
   const SymIntVec shape = broadcast_shapes(self.sym_sizes(), src.sym_sizes());
   TAEDA_CHECK(SymIntList(shape) == self.sym_sizes(), "output with shape ", self.sym_sizes(),
               " doesn't match the broadcast shape ", shape);
-  if (self.is_same(src)) return self;
+  if (is_same_memory(self, src)) return self;
   check_no_internal_overlap(self);
   check_no_partial_overlap(self, src);
   return self;

@@ -27,6 +27,25 @@ std::vector<BFloat16> random_values(int64_t count, uint32_t seed) {
 
 int64_t whole(int64_t n) { return (n + kTileStep - 1) / kTileStep * kTileStep; }
 
+// All sixty-four bytes have been written when the processor reads them.
+TEST(AttentionTiles, ShapesOfRegisters) {
+  if (!has_tiles()) GTEST_SKIP() << "this processor has no tile registers";
+  struct alignas(64) Bytes {
+    uint8_t all[64];
+  };
+  Bytes stored;
+  tile_products_avx512.open();
+  asm volatile("sttilecfg %0" : "=m"(stored));
+  tile_products_avx512.close();
+  Bytes expected = {};
+  expected.all[0] = 1;
+  for (int i = 0; i < 8; ++i) {
+    expected.all[16 + 2 * i] = 64;
+    expected.all[48 + i] = 16;
+  }
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(stored.all[i], expected.all[i]) << i;
+}
+
 TEST(AttentionTiles, ProductOfRowsWithPairs) {
   if (!has_tiles()) GTEST_SKIP() << "this processor has no tile registers";
   const TileProducts& tiles = tile_products_avx512;

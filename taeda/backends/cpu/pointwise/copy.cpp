@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/pointwise/loop_nest.h"
 #include "taeda/backends/cpu/pointwise/transpose_block.h"
 #include "taeda/base/parallel.h"
+#include "taeda/ops/convert/same_memory.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/spec.h"
@@ -139,21 +140,10 @@ void copy_same(const LoopNest& nest, int64_t item) {
              });
 }
 
-namespace {
-
-// The same elements, read in the same way: there is nothing to copy.
-bool is_same_memory(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.storage_offset() == b.storage_offset() &&
-         a.dtype() == b.dtype() && a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg() &&
-         a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
-}  // namespace
-
 Tensor& copy_(Tensor& self, const Tensor& src, bool) {
   TAEDA_CHECK_NOT_IMPLEMENTED(!src.is_meta(), "Cannot copy out of meta tensor; no data!");
   TAEDA_CHECK(src.is_cpu(), "copy_: no copy from device ", src.device(), " to ", self.device());
-  if (self.is_same(src) || is_same_memory(self, src)) return self;
+  if (is_same_memory(self, src)) return self;
   check_no_internal_overlap(self);
   check_no_partial_overlap(self, src);
   // PyTorch's message names the two sizes that differ.
