@@ -52,6 +52,34 @@ TEST(AttentionTiles, ProductOfRowsWithPairs) {
   }
 }
 
+struct TileShapes {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+};
+
+// What a function called next finds in its frame.
+[[gnu::noinline]] void clear_stack() {
+  volatile char bytes[4096];
+  for (volatile char& byte : bytes) byte = 0;
+}
+
+TEST(AttentionTiles, EveryRegisterIsShaped) {
+  if (!has_tiles()) GTEST_SKIP() << "this processor has no tile registers";
+  const TileProducts& tiles = tile_products_avx512;
+  TileShapes shapes;
+  clear_stack();
+  tiles.open();
+  asm volatile("sttilecfg %0" : "=m"(shapes));
+  tiles.close();
+  EXPECT_EQ(shapes.palette, 1);
+  EXPECT_EQ(shapes.start_row, 0);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(shapes.row_bytes[i], 64) << i;
+    EXPECT_EQ(shapes.rows[i], 16) << i;
+  }
+}
+
 TEST(AttentionTiles, WeightsOfKeysInTwoBlocks) {
   if (!has_tiles()) GTEST_SKIP() << "this processor has no tile registers";
   const TileProducts& tiles = tile_products_avx512;
