@@ -158,6 +158,13 @@ def test_kinds_of_kernels():
         pass
 
 
+def test_kinds_print_their_names():
+    kind = attention.SDPBackend.MATH
+    assert (str(kind), f"{kind}", "%s" % kind) == ("SDPBackend.MATH",) * 3
+    assert repr(kind) == "<SDPBackend.MATH: 0>"
+    assert int(kind) == 0 and kind != 0 and attention.SDPBackend(0) is kind
+
+
 def test_warnings_of_flex_attention_come_once(monkeypatch):
     monkeypatch.setattr(flex, "_told", set())
     q = t.ones(1, 1, 2, 4)

@@ -268,6 +268,38 @@ def test_two_steps_can_be_differentiated(name, options):
     assert t.autograd.gradcheck(after, [start.clone().requires_grad_()])
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Adadelta",
+        "Adagrad",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "ASGD",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "Rprop",
+    ],
+)
+def test_steps_over_lists_cannot_be_differentiated(name):
+    param = t.ones(3, requires_grad=True)
+    optimizer = getattr(optim, name)([param * 1.0], differentiable=True, foreach=True)
+    optimizer.param_groups[0]["params"][0].grad = t.ones(3)
+    with pytest.raises(AssertionError, match="_foreach ops don't support autograd"):
+        optimizer.step()
+
+
+def test_sgd_over_lists_can_be_differentiated():
+    weight = t.ones(3, requires_grad=True)
+    param = weight * 1.0
+    param.grad = t.full((3,), 2.0) * weight
+    optim.SGD([param], lr=0.5, differentiable=True, foreach=True).step()
+    param.sum().backward()
+    assert weight.grad.tolist() == [0.0] * 3
+
+
 def test_a_learning_rate_can_be_differentiated():
     lr = t.tensor(0.1, dtype=t.float64, requires_grad=True)
     param = (t.ones(2, dtype=t.float64) * 1.0).requires_grad_()

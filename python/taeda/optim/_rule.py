@@ -32,10 +32,12 @@ def run(
     """Runs a rule for all parameters; an empty list among `states` is one that is not in use.
 
     Over lists (`foreach`) the tensors of a list hold equal numbers in their scalars, so that these
-    numbers are read once. A capturable step reads none, and runs tensor by tensor, as does a
-    differentiable one.
+    numbers are read once. A capturable step reads none, and runs tensor by tensor. A differentiable
+    one does so, too, and refuses lists, as in PyTorch.
     """
-    if foreach and not capturable and not differentiable:
+    if foreach and differentiable and params:
+        raise AssertionError("_foreach ops don't support autograd")
+    if foreach and not capturable:
         _over_lists(rule, params, grads, states, scalars, maximize)
         return
     run_row = partial(_on_copies, rule, len(states)) if differentiable else rule

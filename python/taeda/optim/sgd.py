@@ -153,7 +153,7 @@ def sgd(
                 [buffers],
                 [],
                 maximize=maximize,
-                foreach=foreach,
+                foreach=foreach and not has_graph,
                 differentiable=has_graph,
             )
 

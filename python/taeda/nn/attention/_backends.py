@@ -1,12 +1,12 @@
 """The kinds of attention kernels, and the switches that say which may be chosen."""
 
 from contextlib import contextmanager
-from enum import IntEnum
+from enum import Enum
 
 from taeda import _C
 
 
-class SDPBackend(IntEnum):
+class SDPBackend(Enum):
     """The kinds of kernels of scaled_dot_product_attention."""
 
     ERROR = -1
@@ -16,8 +16,10 @@ class SDPBackend(IntEnum):
     CUDNN_ATTENTION = 3
     OVERRIDEABLE = 4
 
-    def __repr__(self):
-        return f"<{type(self).__name__}.{self.name}: {self.value}>"
+    def __int__(self):
+        return self.value
+
+    __index__ = __int__
 
 
 # The order in which PyTorch tries the kinds. On the CPU it does not matter: there, as in PyTorch,

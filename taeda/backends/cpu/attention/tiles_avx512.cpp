@@ -23,19 +23,18 @@ struct alignas(64) Shapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {};
   uint8_t rows[16] = {};
-  Shapes() {
+  constexpr Shapes() {
     std::fill_n(row_bytes, kRegisters, 64);
     std::fill_n(rows, kRegisters, kTileRows);
   }
 };
 static_assert(sizeof(Shapes) == 64);
 
-// The compiler's own function says that it reads a pointer's bytes alone, so that writes of the
-// others may go.
-TAEDA_TILES void open() {
-  const Shapes shapes;
-  asm volatile("ldtilecfg %0" ::"m"(shapes));
-}
+// A constant, which is in memory as a whole: of what LDTILECFG reads, GCC's intrinsic declares the
+// first eight bytes only, and stores to the others of a local object are left out.
+constexpr Shapes kShapes;
+
+TAEDA_TILES void open() { _tile_loadconfig(&kShapes); }
 TAEDA_TILES void close() { _tile_release(); }
 
 void pack_rows(int64_t rows, int64_t width, Matrix<const BFloat16> from, int64_t depth,
