@@ -205,6 +205,7 @@ _LAZY = {
     "sym_not": "_sym",
     "sym_sqrt": "_sym",
     "_sym_sqrt": "_sym",
+    **dict.fromkeys((f"_sym_{name}" for name in _C._fx._math_functions), "_sym"),
     "sym_sum": "_sym",
     "sym_constrain_range": "_sym",
     "sym_constrain_range_for_size": "_sym",

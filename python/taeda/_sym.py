@@ -4,7 +4,7 @@ import functools
 import math
 
 from taeda._C import SymBool, SymFloat, SymInt, Tensor
-from taeda._C._fx import _sym_operation
+from taeda._C._fx import _math_functions, _sym_operation
 from taeda.overrides import handle_torch_function, has_torch_function
 
 _SYMBOLIC = (SymInt, SymFloat, SymBool)
@@ -91,6 +91,20 @@ def _sym_sqrt(a):
 def sym_sqrt(a):
     """The square root, symbolic where `a` is."""
     return _sym_sqrt(a)
+
+
+def _math_function(name):
+    plain = getattr(math, name)
+
+    def call(*args):
+        is_symbolic = any(isinstance(a, _SYMBOLIC) for a in args)
+        return _sym_operation(name, *args) if is_symbolic else plain(*args)
+
+    call.__name__ = call.__qualname__ = f"_sym_{name}"
+    return _overridable(call)
+
+
+globals().update((f"_sym_{name}", _math_function(name)) for name in _math_functions)
 
 
 def _text(message, fallback):

@@ -75,6 +75,10 @@ Value neg(Span<Value> a) {
   return is_float(a[0]) ? Value(-a[0].to_double()) : boxed(-sym_of(a[0]));
 }
 Value square_root(Span<Value> a) { return std::sqrt(a[0].to_double()); }
+template <symbolic::ExprOp op>
+Value math(Span<Value> a) {
+  return symbolic::math_function(op).call(a[0].to_double(), a.size() > 1 ? a[1].to_double() : 0);
+}
 Value not_(Span<Value> a) { return !a[0].to_scalar().to_bool(); }
 // Of the bits of integers; truth values stay such.
 template <class F>
@@ -149,7 +153,10 @@ constexpr Builtin kBuiltins[] = {
     {"sym_max", number<max_int, max_float>},
     {"sym_min", number<min_int, min_float>},
     {"sym_sqrt", square_root},
-    {"sym_float", to_float},
+#define TAEDA_MATH_BUILTIN(op, name, arity) {"_sym_" #name, math<symbolic::ExprOp::op>},
+    TAEDA_MATH_FUNCTIONS(TAEDA_MATH_BUILTIN)
+#undef TAEDA_MATH_BUILTIN
+        {"sym_float", to_float},
     {"sym_int", to_integer},
     {"sym_not", not_},
     {"sym_ite", choose},

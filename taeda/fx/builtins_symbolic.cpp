@@ -28,6 +28,12 @@ const Expr* to_float(ExprPool& pool, Exprs a) { return as_float(pool, a[0]); }
 const Expr* square_root(ExprPool& pool, Exprs a) {
   return pool.make(ExprOp::Sqrt, {as_float(pool, a[0])});
 }
+template <ExprOp op>
+const Expr* math(ExprPool& pool, Exprs a) {
+  std::vector<const Expr*> floats;
+  for (const Expr* one : a) floats.push_back(as_float(pool, one));
+  return pool.make(op, floats);
+}
 const Expr* logical_not(ExprPool& pool, Exprs a) { return pool.logical_not(a[0]); }
 const Expr* choose(ExprPool& pool, Exprs a) {
   const bool is_float = a[1]->kind == SymKind::Float || a[2]->kind == SymKind::Float;
@@ -59,7 +65,10 @@ const std::unordered_map<std::string_view, Rule>& rules() {
       {"sym_float", to_float},
       {"sym_int", rounded<ExprOp::TruncToInt>},
       {"sym_sqrt", square_root},
-      {"sym_not", logical_not},
+#define TAEDA_MATH_RULE(op, name, arity) {"_sym_" #name, math<ExprOp::op>},
+      TAEDA_MATH_FUNCTIONS(TAEDA_MATH_RULE)
+#undef TAEDA_MATH_RULE
+          {"sym_not", logical_not},
       {"sym_ite", choose},
       {"floor", rounded<ExprOp::FloorToInt>},
       {"ceil", rounded<ExprOp::CeilToInt>},

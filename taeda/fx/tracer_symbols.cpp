@@ -16,6 +16,7 @@ namespace {
 
 // The built-in function of an operation; several operands are taken two at a time.
 const char* builtin_name(ExprOp op) {
+  if (symbolic::is_math(op)) return symbolic::math_function(op).builtin;
   switch (op) {
     case ExprOp::Add:
     case ExprOp::FloatAdd: return "add";

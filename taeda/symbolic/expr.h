@@ -20,6 +20,7 @@
 #include "taeda/base/small_vector.h"
 #include "taeda/core/symint.h"
 #include "taeda/symbolic/int_range.h"
+#include "taeda/symbolic/math_functions.h"
 
 namespace taeda::symbolic {
 
@@ -48,6 +49,9 @@ enum class ExprOp : uint8_t {
   ToFloat,
   RoundDecimal,  // a float and the number of its digits
   Sqrt,
+#define TAEDA_MATH_OP(op, name, arity) op,
+  TAEDA_MATH_FUNCTIONS(TAEDA_MATH_OP)
+#undef TAEDA_MATH_OP
   // Floats to integers.
   FloorToInt,
   CeilToInt,
@@ -66,6 +70,16 @@ enum class ExprOp : uint8_t {
   // A condition and two values.
   Where,
 };
+
+// In the order of their operations.
+TAEDA_API Span<MathFunction> math_functions();
+inline bool is_math(ExprOp op) { return op > ExprOp::Sqrt && op < ExprOp::FloorToInt; }
+inline ExprOp math_op(size_t i) {
+  return static_cast<ExprOp>(static_cast<size_t>(ExprOp::Sqrt) + 1 + i);
+}
+inline const MathFunction& math_function(ExprOp op) {
+  return math_functions()[static_cast<size_t>(op) - static_cast<size_t>(ExprOp::Sqrt) - 1];
+}
 
 struct ExprValue {
   SymKind kind = SymKind::Int;

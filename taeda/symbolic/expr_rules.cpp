@@ -10,7 +10,7 @@ namespace {
 
 SymKind result_kind(ExprOp op, Span<const Expr*> args) {
   if (op >= ExprOp::Eq && op <= ExprOp::Not) return SymKind::Bool;
-  if (op >= ExprOp::FloatAdd && op <= ExprOp::Sqrt) return SymKind::Float;
+  if (op >= ExprOp::FloatAdd && op < ExprOp::FloorToInt) return SymKind::Float;
   switch (op) {
     case ExprOp::FloorDiv:
     case ExprOp::Mod:

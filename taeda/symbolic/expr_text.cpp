@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "taeda/base/str.h"
 #include "taeda/symbolic/expr.h"
 
 namespace taeda::symbolic {
@@ -10,6 +11,10 @@ namespace {
 
 // How tightly an operator binds; operands that bind less get parentheses.
 enum Binding : int { kLoose, kRelation, kSum, kProduct, kPower, kAtom };
+
+// Functions that nothing is known of, in PyTorch's notation.
+constexpr const char* kUnary = "OpaqueUnaryFn_";
+constexpr const char* kBinary = "OpaqueBinaryFn_";
 
 std::string number_text(double v) {
   if (std::isinf(v)) return v < 0 ? "-oo" : "oo";
@@ -128,6 +133,10 @@ class ShownPrinter final : public Printer {
 
  private:
   Text special(const Expr* e) const override {
+    if (is_math(e->op)) {
+      const MathFunction& f = math_function(e->op);
+      return {called(str(f.num_args == 1 ? kUnary : kBinary, f.name).c_str(), e), kAtom};
+    }
     switch (e->op) {
       case ExprOp::FloorDiv:
         return {"(" + print(e->args[0], kAtom) + "//" + print(e->args[1], kAtom) + ")", kAtom};
@@ -165,6 +174,7 @@ class PythonPrinter final : public Printer {
 
  private:
   Text special(const Expr* e) const override {
+    if (is_math(e->op)) return {called(str("math.", math_function(e->op).name).c_str(), e), kAtom};
     switch (e->op) {
       case ExprOp::FloorDiv: return infix(e, "//", kProduct);
       case ExprOp::Mod: return infix(e, " % ", kProduct);

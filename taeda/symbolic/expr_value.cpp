@@ -78,6 +78,7 @@ double round_decimal(double v, int64_t digits) {
 ExprValue apply_op(ExprOp op, Span<ExprValue> v) {
   const double x = v[0].as_double(), y = v.size() > 1 ? v[1].as_double() : 0;
   const bool is_float = v[0].kind == SymKind::Float;
+  if (is_math(op)) return ExprValue::of(math_function(op).call(x, y));
   switch (op) {
     case ExprOp::Add: return fold(v, add);
     case ExprOp::Mul: return fold(v, multiply);

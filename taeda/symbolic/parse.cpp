@@ -57,6 +57,17 @@ constexpr Function kFunctions[] = {
 
 constexpr std::string_view kReserved[] = {"and", "or", "not", "if", "else", "Piecewise"};
 
+std::optional<ExprOp> math_named(std::string_view name, size_t num_args) {
+  for (const std::string_view prefix : {"OpaqueUnaryFn_", "OpaqueBinaryFn_", "math."}) {
+    if (!name.starts_with(prefix)) continue;
+    const Span<MathFunction> all = math_functions();
+    for (size_t i = 0; i < all.size(); ++i)
+      if (name.substr(prefix.size()) == all[i].name && all[i].num_args == num_args)
+        return math_op(i);
+  }
+  return std::nullopt;
+}
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word(char c) { return is_word_start(c) || is_digit(c); }
@@ -330,6 +341,8 @@ class Reader {
     while (take(","));
     expect(")", "\")\" or \",\" is missing");
     if ((name == "ToFloat" || name == "float") && args.size() == 1) return to_float(args[0]);
+    if (const auto op = math_named(name, args.size()))
+      return apply({name, *op, args.size(), Takes::Floats}, std::move(args));
     for (const Function& f : kFunctions)
       if (f.name == name && (f.takes_more ? args.size() >= f.num_args : args.size() == f.num_args))
         return apply(f, args);

@@ -89,6 +89,8 @@ ARITHMETIC = [
     (lambda s: taeda.sym_int(s / 3), "TruncToInt(IntTrueDiv(s0, 3))"),
     (lambda s: taeda.sym_sum([s, s, 1]), "2*s0 + 1"),
     (lambda s: taeda.sym_sqrt(s), "OpaqueUnaryFn_sqrt(ToFloat(s0))"),
+    (lambda s: taeda._sym_exp(s / 9), "OpaqueUnaryFn_exp(IntTrueDiv(s0, 9))"),
+    (lambda s: taeda._sym_atan2(s, 2.5), "OpaqueBinaryFn_atan2(ToFloat(s0), 2.5)"),
     (lambda s: taeda.sym_ite(s == 3, s, 2), "Piecewise((s0, Eq(s0, 3)), (2, True))"),
 ]
 

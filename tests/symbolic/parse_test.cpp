@@ -259,9 +259,15 @@ class Generator {
     constexpr ExprOp kOps[] = {ExprOp::FloatAdd, ExprOp::FloatSub, ExprOp::FloatMul,
                                ExprOp::FloatDiv, ExprOp::FloatPow, ExprOp::FloorDiv,
                                ExprOp::Mod,      ExprOp::Min,      ExprOp::Max};
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0: return pool_.to_float(integer(depth - 1));
       case 1: return pool_.make(ExprOp::Sqrt, {number(depth - 1)});
+      case 4: {
+        const size_t i = static_cast<size_t>(pick(math_functions().size()));
+        ExprArgs args{number(depth - 1)};
+        if (math_functions()[i].num_args == 2) args.push_back(number(depth - 1));
+        return pool_.make(math_op(i), args);
+      }
       case 2: return pool_.make(ExprOp::IntTrueDiv, integer(depth - 1), integer(depth - 1));
       case 3: return pool_.make(ExprOp::RoundDecimal, number(depth - 1), pool_.integer(pick(5)));
       default: return pool_.make(kOps[pick(std::size(kOps))], number(depth - 1), number(depth - 1));

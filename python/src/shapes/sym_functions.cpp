@@ -76,6 +76,13 @@ const Expr* operation(ExprPool& pool, std::string_view name, Span<const Expr*> a
     if (name == "int") return as_integer(pool, ExprOp::TruncToInt, args[0]);
     if (name == "sqrt") return pool.make(ExprOp::Sqrt, {as_float(pool, args[0])});
   }
+  std::vector<const Expr*> floats;
+  for (const Expr* a : args) floats.push_back(as_float(pool, a));
+  if (name == "pow" && args.size() == 2) return pool.make(ExprOp::FloatPow, floats);
+  const Span<symbolic::MathFunction> functions = symbolic::math_functions();
+  for (size_t i = 0; i < functions.size(); ++i)
+    if (name == functions[i].name && args.size() == functions[i].num_args)
+      return pool.make(symbolic::math_op(i), floats);
   fail(ErrorKind::Type, "no symbolic operation ", name, " of ", args.size(), " operands");
 }
 
@@ -135,11 +142,22 @@ PyObject* sym_operation(PyObject*, PyObject* args) {
   });
 }
 
+// Functions of math that symbolic numbers have, by name.
+static Ref math_names() {
+  const Span<symbolic::MathFunction> all = symbolic::math_functions();
+  Ref names(PyTuple_New(static_cast<Py_ssize_t>(all.size())));
+  for (size_t i = 0; names && i < all.size(); ++i)
+    PyTuple_SET_ITEM(names.get(), i, PyUnicode_InternFromString(all[i].name));
+  return names;
+}
+
 bool init_sym_types(PyObject* module, PyObject* fx_module) {
   fx::ShapeEnv::set_location_hook(user_location);
-  return init_symbolic_errors(fx_module) && init_sym_number_types(module) &&
+  const Ref names = math_names();
+  return names && init_symbolic_errors(fx_module) && init_sym_number_types(module) &&
          init_sym_node_types(fx_module) && init_shape_env_type(fx_module) &&
-         PyModule_AddFunctions(fx_module, sym_functions) == 0;
+         PyModule_AddFunctions(fx_module, sym_functions) == 0 &&
+         PyModule_AddObjectRef(fx_module, "_math_functions", names.get()) == 0;
 }
 
 }  // namespace taeda::python

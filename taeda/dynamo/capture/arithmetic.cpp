@@ -4,6 +4,8 @@
 #include <cfloat>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <unordered_map>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/dynamo/capture/capture.h"
@@ -101,23 +103,116 @@ bool is_power(PyObject* callable) {
 
 }  // namespace
 
-// math.isfinite and the like of a symbol that is within the finite numbers, which is guarded: C
-// would ask for its value. Null for other calls.
+// Whether a symbol is a finite number, which is guarded.
+bool Capture::is_within_finite(PyObject* number) {
+  for (const auto& [limit, relation] : {std::pair(DBL_MAX, Py_LE), std::pair(-DBL_MAX, Py_GE)}) {
+    Owned bound(need(PyFloat_FromDouble(limit)));
+    const int is_within = PyObject_RichCompareBool(number, bound.get(), relation);
+    need(is_within);
+    if (!is_within) return false;
+  }
+  return true;
+}
+
+// math.isfinite and the like of a symbol: C would ask for its value. Null for other calls.
 PyObject* Capture::call_finite(const Call& call) {
   static PyObject* const is_finite = imported("math", "isfinite");
   static PyObject* const others[] = {imported("math", "isnan"), imported("math", "isinf")};
   const bool is_known =
       call.callable == is_finite || call.callable == others[0] || call.callable == others[1];
-  if (!is_known || call.values.size() != 1 || !python::is_symfloat(call.values[0]) ||
-      recorder_.is_unbacked(call.values[0]))
-    return nullptr;
-  for (const auto& [limit, relation] : {std::pair(DBL_MAX, Py_LE), std::pair(-DBL_MAX, Py_GE)}) {
-    Owned number(need(PyFloat_FromDouble(limit)));
-    const int is_within = PyObject_RichCompareBool(call.values[0], number.get(), relation);
-    need(is_within);
-    if (!is_within) return nullptr;
-  }
+  if (!is_known || call.values.size() != 1) return nullptr;
+  PyObject* number = call.values[0];
+  const bool is_float = python::is_symfloat(number) && !recorder_.is_unbacked(number);
+  if (!python::is_symint(number) && !(is_float && is_within_finite(number))) return nullptr;
   return PyBool_FromLong(call.callable == is_finite);
+}
+
+namespace {
+
+struct NamedFunction {
+  PyObject* name;
+  size_t num_args;
+};
+
+// The functions of `math` that expressions have, by object.
+const std::unordered_map<PyObject*, NamedFunction>& math_functions() {
+  static const auto* const known = [] {
+    auto* all = new std::unordered_map<PyObject*, NamedFunction>;
+    const auto add = [&](const char* name, size_t num_args) {
+      all->emplace(need(imported("math", name)),
+                   NamedFunction{need(PyUnicode_InternFromString(name)), num_args});
+    };
+    for (const symbolic::MathFunction& f : symbolic::math_functions()) add(f.name, f.num_args);
+    add("sqrt", 1);
+    add("pow", 2);
+    return all;
+  }();
+  return *known;
+}
+
+// What math.degrees and math.radians multiply by; 0 for other functions.
+double angle_factor(PyObject* callable) {
+  static PyObject* const degrees = imported("math", "degrees");
+  static PyObject* const radians = imported("math", "radians");
+  if (callable == degrees) return 180.0 / std::numbers::pi;
+  return callable == radians ? std::numbers::pi / 180.0 : 0;
+}
+
+bool is_number(PyObject* object) {
+  if (PyLong_CheckExact(object)) return _PyLong_NumBits(object) < 64;
+  return PyFloat_CheckExact(object) || python::is_symint(object) || python::is_symfloat(object);
+}
+
+}  // namespace
+
+// What C gives for the numbers that symbols stand for, or raises.
+PyObject* Capture::call_on_numbers(const Call& call) {
+  std::vector<Owned> numbers;
+  std::vector<PyObject*> given;
+  for (PyObject* value : call.values) given.push_back(numbers.emplace_back(number_of(value)).get());
+  PyObject* result = PyObject_Vectorcall(call.callable, given.data(), given.size(), nullptr);
+  if (result == nullptr) throw Raised{.is_exact = true};
+  return result;
+}
+
+// math.log(number, base)
+PyObject* Capture::call_logarithm(const Call& call) {
+  std::vector<Owned> parts;
+  for (PyObject* number : call.values) {
+    const Call part{call.callable, {number}, 1, nullptr};
+    parts.emplace_back(python::is_symbolic(number) ? call_math(part) : call_on_numbers(part));
+  }
+  const int has_quotient = PyObject_IsTrue(parts[1].get());
+  need(has_quotient);
+  if (!has_quotient) return call_on_numbers(call);
+  return need(PyNumber_TrueDivide(parts[0].get(), parts[1].get()));
+}
+
+// Functions of `math` of symbols are expressions, where C would ask for values. A result that is no
+// finite number, which is guarded, is C's to give or to refuse. Null for other calls.
+PyObject* Capture::call_math(const Call& call) {
+  const auto& values = call.values;
+  if (call.names != nullptr || std::none_of(values.begin(), values.end(), python::is_symbolic) ||
+      !std::all_of(values.begin(), values.end(), is_number))
+    return nullptr;
+  if (const double factor = angle_factor(call.callable); factor != 0 && values.size() == 1) {
+    const Owned by(need(PyFloat_FromDouble(factor)));
+    return need(PyNumber_Multiply(values[0], by.get()));
+  }
+  const auto found = math_functions().find(call.callable);
+  if (found == math_functions().end()) return nullptr;
+  static PyObject* const log = imported("math", "log");
+  if (call.callable == log && values.size() == 2) return call_logarithm(call);
+  if (values.size() != found->second.num_args) return nullptr;
+  static PyObject* const operation = imported("taeda._C._fx", "_sym_operation");
+  std::vector<PyObject*> parts{found->second.name};
+  parts.insert(parts.end(), values.begin(), values.end());
+  Owned made;
+  {
+    const SessionScope natively(nullptr);
+    made = Owned(need(PyObject_Vectorcall(operation, parts.data(), parts.size(), nullptr)));
+  }
+  return is_within_finite(made.get()) ? made.release() : call_on_numbers(call);
 }
 
 // Powers and divisions as functions: what the instructions do. Null for other calls, and where the

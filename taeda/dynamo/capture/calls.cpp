@@ -187,22 +187,6 @@ PyObject* Capture::call_extreme(const Call& call) {
   return need(python::wrap(result));
 }
 
-// math.sqrt of a symbol is an expression, where C would ask for its value. Null for other calls.
-PyObject* Capture::call_root(const Call& call) {
-  static PyObject* const root = imported("math", "sqrt");
-  if (call.callable != root || call.names != nullptr || call.values.size() != 1) return nullptr;
-  PyObject* of = call.values[0];
-  if (!python::is_symint(of) && !python::is_symfloat(of)) return nullptr;
-  Owned zero(need(PyLong_FromLong(0)));
-  // Of less than zero there is none: C says so.
-  const int has_root = PyObject_RichCompareBool(of, zero.get(), Py_GE);
-  if (has_root <= 0) return has_root < 0 ? need(nullptr) : nullptr;
-  static PyObject* const operation = imported("taeda._C._fx", "_sym_operation");
-  static PyObject* const name = PyUnicode_InternFromString("sqrt");
-  const SessionScope natively(nullptr);
-  return need(PyObject_CallFunctionObjArgs(operation, name, of, nullptr));
-}
-
 PyObject* Capture::call_native(const Call& call, CallKind kind) {
   static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
   static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
@@ -220,7 +204,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   }
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
-  if (PyObject* found = call_root(call)) return found;
+  if (PyObject* number = call_math(call)) return number;
   if (PyObject* answer = call_finite(call)) return answer;
   const bool has_items = kind == CallKind::Mutates && !call.values.empty();
   const Owned items = has_items ? items_of(call.values[0]) : Owned();

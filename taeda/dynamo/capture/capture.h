@@ -234,7 +234,10 @@ class Capture final : public Capturing {
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
-  PyObject* call_root(const Call& call);
+  PyObject* call_math(const Call& call);
+  PyObject* call_logarithm(const Call& call);
+  PyObject* call_on_numbers(const Call& call);
+  static bool is_within_finite(PyObject* number);
   PyObject* call_arithmetic(const Call& call);
   PyObject* call_finite(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);

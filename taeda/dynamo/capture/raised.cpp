@@ -136,7 +136,7 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   // Calls that nest too deeply do so with numbers, too.
   const bool is_depth = PyErr_GivenExceptionMatches(raised.get(), PyExc_RecursionError);
-  if (is_own && !is_depth && any_operand(has_symbols)) {
+  if (is_own && !is_exact && !is_depth && any_operand(has_symbols)) {
     reason_ = "an operation that symbols do not have";
     return true;
   }

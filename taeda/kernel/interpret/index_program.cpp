@@ -47,6 +47,7 @@ int64_t apply(ExprOp op, int64_t a, int64_t b) {
 }
 
 int64_t apply_to_floats(ExprOp op, int64_t a, int64_t b) {
+  if (symbolic::is_math(op)) return bits(symbolic::math_function(op).call(number(a), number(b)));
   switch (op) {
     case ExprOp::FloorDiv: return bits(symbolic::float_floor_divide(number(a), number(b)));
     case ExprOp::Mod: return bits(symbolic::float_modulo(number(a), number(b)));
@@ -57,6 +58,7 @@ int64_t apply_to_floats(ExprOp op, int64_t a, int64_t b) {
 }
 
 int64_t apply(ExprOp op, int64_t a) {
+  if (symbolic::is_math(op)) return bits(symbolic::math_function(op).call(number(a), 0));
   switch (op) {
     case ExprOp::ToFloat: return bits(static_cast<double>(a));
     case ExprOp::Sqrt: return bits(std::sqrt(number(a)));
@@ -118,6 +120,11 @@ bool IndexProgram::add_terms(const Expr* e, FunctionRef<int(const Expr*)> place_
 }
 
 void IndexProgram::add(const Expr* e, FunctionRef<int(const Expr*)> place_of) {
+  if (symbolic::is_math(e->op)) {
+    for (const Expr* arg : e->args) add(arg, place_of);
+    steps_.push_back({e->op, e->args.size() == 1 ? 1 : -2});
+    return;
+  }
   switch (e->op) {
     case ExprOp::Constant:
       steps_.push_back(
