@@ -127,10 +127,9 @@ MemoryFormat Tensor::suggested_format() const {
   if (dim() != 4 && dim() != 5) return MemoryFormat::Contiguous;
   const MemoryFormat format =
       dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
-  // Dense memory of the format counts too where a dimension of size 1 has a stride out of order.
-  const bool is_format =
-      (!impl()->has_symbolic_sizes() && is_strided_channels_last(sizes(), strides())) ||
-      (!is_contiguous() && is_contiguous(format));
+  const bool is_format = impl()->has_symbolic_sizes()
+                             ? !is_contiguous() && is_contiguous(format)
+                             : is_strided_channels_last(sizes(), strides());
   return is_format ? format : MemoryFormat::Contiguous;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
@@ -23,9 +24,21 @@ using dispatch::Stack;
 using dispatch::Value;
 using dispatch::ViewInverse;
 
+// Whether the elements of two tensors of the same sizes lie in the same way: strides of dimensions
+// of size one do not tell.
+bool lies_as(const Tensor& t, const Tensor& other) {
+  for (size_t d = 0; d < t.sym_sizes().size(); ++d)
+    if (!is_known(SymOp::Eq, t.sym_sizes()[d], 1) && t.sym_strides()[d] != other.sym_strides()[d])
+      return false;
+  return true;
+}
+
 // The same values in the layout of the root.
 Tensor laid_out_as(const Tensor& root, Tensor value) {
   if (value.sym_strides() == root.sym_strides()) return value;
+  if (lies_as(value, root))
+    return taeda::as_strided(value, value.sym_sizes(), root.sym_strides(),
+                             value.impl()->sym_storage_offset());
   return taeda::as_strided_scatter(root, value, root.sym_sizes(), root.sym_strides(),
                                    root.impl()->sym_storage_offset());
 }
@@ -117,8 +130,7 @@ void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count
 
 void Aliased::write(Tensor written) {
   const Tensor& layout = gapped.defined() ? gapped : value;
-  if (is_outside && written.sym_strides() != layout.sym_strides() &&
-      lies_without_gaps(written, layout)) {
+  if (is_outside && !lies_as(written, layout) && lies_without_gaps(written, layout)) {
     gapped = layout;
     value = std::move(written);
   } else {

@@ -190,8 +190,28 @@ def complex_numbers():
     return [call(aten._sgn.default, z), call(aten.vdot.default, z, z)]
 
 
+def dimensions_of_size_one():
+    """Their strides follow no order."""
+    found = []
+    for sizes, strides in (((1, 2, 1, 1), (1, 1, 1, 2)), ((1, 2, 2, 1), (4, 1, 2, 2))):
+        x = taeda.ones(4).as_strided(sizes, strides)
+        found += [call(aten.tril.default, x), call(aten.triu.default, x, 1)]
+        found += [call(aten.roll.default, x, [1], [1])]
+        found += [call(aten.stack.default, [x, x], dim) for dim in range(5)]
+    return found
+
+
+def channels_innermost():
+    x = taeda.arange(96.0).view(2, 4, 4, 3).permute(0, 3, 1, 2)
+    found = [call(aten.stack.default, [x, x], dim) for dim in range(5)]
+    found += [call(aten.roll.default, x, shifts, [1, 2]) for shifts in ([1, 1], [0, 1], [3, 0])]
+    return [*found, call(aten.roll.default, x, [1]), call(aten.tril.default, x)]
+
+
 def all_calls():
     return [
+        *dimensions_of_size_one(),
+        *channels_innermost(),
         *integers(),
         *truths(),
         *special_values(),

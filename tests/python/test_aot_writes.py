@@ -407,3 +407,18 @@ def test_a_copy_to_the_same_place_writes_nothing(f, requires_grad, dynamic):
             if requires_grad:
                 out.sum().backward()
                 assert t.equal(x.grad, t.full_like(x, 2.0))
+
+
+def test_written_memory_keeps_strides_of_dimensions_of_size_one():
+    def f(x):
+        x.neg_()
+        y = x.expand(2, 1, 2)[0].clone().as_strided((1, 2), (1, 1)).mul_(3)
+        return x.bool(), x * 2, y, y.exp()
+
+    def compiled(run):
+        x = t.arange(2.0).as_strided((1, 2), (1, 1))
+        results = run(x)
+        return [(r.tolist(), r.stride()) for r in (x, *results)]
+
+    for run in (aot_function(f, nop), t.compile(f)):
+        assert compiled(run) == compiled(f)

@@ -171,3 +171,51 @@ def test_of_copies_along_a_dimension_of_size_one(torch, name):
         return tuple(MADE[name](lib, lib.ones(40).as_strided((2, 1, 4, 5), (20, 1, 5, 1))).stride())
 
     assert strides(t) == strides(torch)
+
+
+F = t.nn.functional
+OF_ONE = {
+    "cat": lambda x: t.cat([x, x], 1),
+    "stack, first": lambda x: t.stack([x, x]),
+    "stack, second": lambda x: t.stack([x, x], 1),
+    "stack, last": lambda x: t.stack([x, x], 4),
+    "max_pool2d": lambda x: F.max_pool2d(x, 1),
+    "batch_norm": lambda x: F.batch_norm(x, t.zeros(2), t.ones(2)),
+    "group_norm": lambda x: F.group_norm(x, 1),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=2),
+}
+
+
+# Dimensions of size one with strides that fit both orders, or neither.
+@pytest.mark.parametrize(
+    ("sizes", "strides", "expected"),
+    [
+        (
+            (2, 2, 2, 1),
+            (4, 1, 2, 1),
+            [
+                *[(8, 2, 1, 1), (8, 4, 2, 1, 1), (8, 4, 2, 1, 1), (8, 4, 2, 2, 1)],
+                *[(4, 2, 1, 1), (4, 1, 2, 2), (4, 2, 1, 1), (16, 8, 2, 1)],
+            ],
+        ),
+        (
+            (1, 2, 1, 3),
+            (6, 1, 6, 2),
+            [
+                *[(12, 1, 12, 4), (6, 2, 1, 6, 2), (4, 2, 1, 12, 4), (12, 6, 6, 2, 1)],
+                *[(6, 1, 6, 2), (6, 1, 6, 2), (6, 1, 6, 2), (24, 1, 12, 2)],
+            ],
+        ),
+        (
+            (1, 2, 1, 1),
+            (2, 1, 2, 2),
+            [
+                *[(4, 1, 4, 4), (2, 2, 1, 2, 2), (4, 2, 1, 4, 4), (4, 2, 2, 2, 1)],
+                *[(2, 1, 2, 2), (2, 1, 1, 1), (2, 1, 2, 2), (8, 1, 4, 2)],
+            ],
+        ),
+    ],
+)
+def test_of_dimensions_of_size_one(sizes, strides, expected):
+    x = t.empty_strided(sizes, strides).fill_(1)
+    assert [f(x).stride() for f in OF_ONE.values()] == expected

@@ -13,6 +13,13 @@
 namespace taeda {
 namespace {
 
+// In contiguous memory, with its strides for dimensions of size one as well.
+Tensor in_rows(const Tensor& t) {
+  const bool is_plain =
+      t.is_contiguous() && t.sym_strides() == SymIntList(contiguous_strides(t.sym_sizes()));
+  return is_plain ? t : t.clone(MemoryFormat::Contiguous);
+}
+
 // `t` with its dimensions in memory as those of `like`.
 Tensor in_memory_as(const Tensor& t, const Tensor& like) {
   const SymIntVec strides = strides_like(like, MemoryFormat::Preserve);
@@ -22,10 +29,10 @@ Tensor in_memory_as(const Tensor& t, const Tensor& like) {
     return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
   });
   for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = i;
-  return taeda::permute(taeda::permute(t, IntList(order)).contiguous(), IntList(back));
+  return taeda::permute(in_rows(taeda::permute(t, IntList(order))), IntList(back));
 }
 
-Tensor heads_inside(const Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); }
+Tensor heads_inside(const Tensor& t) { return in_rows(t.transpose(1, 2)).transpose(1, 2); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "taeda/ops/functions.h"
 #include "taeda/ops/join/rules.h"
 #include "taeda/ops/shape.h"
+#include "taeda/ops/view/strides.h"
 
 namespace taeda::impl {
 namespace {
@@ -18,6 +19,15 @@ MemoryFormat common_format(TensorList tensors) {
     format = own;
   }
   return format.value_or(MemoryFormat::Contiguous);
+}
+
+// With a last dimension of size one. No operator runs.
+Tensor as_column(const Tensor& t) {
+  SymIntVec sizes(t.sym_sizes()), strides(t.sym_strides());
+  sizes.push_back(SymInt(1));
+  strides.push_back(SymInt(1));
+  const ExcludeKeys untracked(KeySet(Key::ADInplaceOrView));
+  return make_alias_sym(t, sizes, strides, t.impl()->sym_storage_offset());
 }
 
 void check_devices(TensorList tensors) {
@@ -71,14 +81,19 @@ OutSpec stack_spec(TensorList tensors, int64_t dim) {
                 " at entry 0 and ", tensors[i].sym_sizes(), " at entry ", i);
   check_devices(tensors);
   OutSpec spec(tensors[0].sym_sizes(), result_type(tensors), tensors[0].device());
-  // As PyTorch's: joined along the dimension behind the new one, which is then cut in two.
-  if (dim < tensors[0].dim() && common_format(tensors) != MemoryFormat::Contiguous) {
-    SymIntVec joined = spec.sizes;
-    joined[dim] = joined[dim] * SymInt(tensors.size());
-    spec.strides = channels_last_strides(joined);
-    spec.strides.insert(dim, spec.strides[dim] * spec.sizes[dim]);
-  }
+  SymIntVec joined = spec.sizes;
   spec.sizes.insert(dim, SymInt(tensors.size()));
+  // As PyTorch's: joined along the dimension behind the new one, which is then cut in two; behind
+  // the last one, joined with the new one.
+  if (dim == tensors[0].dim()) {
+    std::vector<Tensor> columns;
+    for (const Tensor& t : tensors) columns.push_back(as_column(t));
+    if (common_format(columns) != MemoryFormat::Contiguous)
+      spec.strides = channels_last_strides(spec.sizes);
+  } else if (common_format(tensors) != MemoryFormat::Contiguous) {
+    joined[dim] = joined[dim] * SymInt(tensors.size());
+    spec.strides = *view_strides(joined, channels_last_strides(joined), spec.sizes);
+  }
   spec.is_cast_allowed = true;
   return spec;
 }

@@ -71,11 +71,19 @@ void check_dtypes(const Tensor& input, std::initializer_list<const Tensor*> othe
               "mixed dtype (CPU): all inputs must share same datatype.");
 }
 
+// That of memory without gaps, whatever the strides of dimensions of size one are.
+MemoryFormat format_of(const Tensor& input) {
+  if (input.is_contiguous()) return MemoryFormat::Contiguous;
+  for (const MemoryFormat format : {MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d})
+    if (input.is_contiguous(format)) return format;
+  return input.suggested_format();
+}
+
 // Channels may lie innermost; other orders become rows.
 OutSpec like_input(const Tensor& input) {
   OutSpec spec(input.sym_sizes(), input.dtype(), input.device());
-  if (input.suggested_format() != MemoryFormat::Contiguous)
-    spec.strides = strides_like(input, input.suggested_format());
+  const MemoryFormat format = format_of(input);
+  if (format != MemoryFormat::Contiguous) spec.strides = strides_like(input, format);
   return spec;
 }
 

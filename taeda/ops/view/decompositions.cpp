@@ -1,6 +1,7 @@
 // Views, joins and rearrangements outside the core set as functions of core operators.
 #include "taeda/ops/decompositions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/rearrange/declarations.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/view_part/stepped.h"
 
@@ -101,9 +102,15 @@ TAEDA_DECOMPOSITION(unfold, (const Tensor& self, int64_t dimension, int64_t size
 }
 
 TAEDA_DECOMPOSITION(stack, (TensorList tensors, int64_t dim)) {
-  std::vector<Tensor> parts;
-  for (const Tensor& each : tensors) parts.push_back(each.unsqueeze(dim));
-  return taeda::cat(parts, dim);
+  dim = wrap_dim(dim, tensors[0].dim() + 1);
+  if (dim < tensors[0].dim()) {
+    SymIntVec sizes(tensors[0].sym_sizes());
+    sizes.insert(dim, SymInt(tensors.size()));
+    return taeda::view(taeda::cat(tensors, dim), sizes);
+  }
+  std::vector<Tensor> columns;
+  for (const Tensor& each : tensors) columns.push_back(each.unsqueeze(-1));
+  return taeda::cat(columns, -1);
 }
 
 TAEDA_DECOMPOSITION(roll, (const Tensor& self, SymIntList shifts, IntList dims)) {
@@ -112,16 +119,18 @@ TAEDA_DECOMPOSITION(roll, (const Tensor& self, SymIntList shifts, IntList dims))
   for (size_t i = 0; i < shifts.size(); ++i)
     out = rolled(out, shifts[i], is_flat ? 0 : wrap_dim(dims[i], self.dim()));
   if (is_flat) out = taeda::view(out, self.sym_sizes());
-  return out.clone(MemoryFormat::Contiguous);
+  // The parts that are joined have the operator's layout, where that is another one.
+  return out.clone(impl::roll_spec(self, shifts, dims).strides.empty() ? MemoryFormat::Contiguous
+                                                                       : MemoryFormat::Preserve);
 }
 
 TAEDA_DECOMPOSITION(tril, (const Tensor& self, SymInt diagonal)) {
   const Tensor at = diagonal_numbers(self.sym_size(-2), self.sym_size(-1), self.device());
-  return masked(taeda::le(at, Scalar(diagonal)), self).contiguous();
+  return masked(taeda::le(at, Scalar(diagonal)), self).clone(MemoryFormat::Contiguous);
 }
 TAEDA_DECOMPOSITION(triu, (const Tensor& self, SymInt diagonal)) {
   const Tensor at = diagonal_numbers(self.sym_size(-2), self.sym_size(-1), self.device());
-  return masked(taeda::ge(at, Scalar(diagonal)), self).contiguous();
+  return masked(taeda::ge(at, Scalar(diagonal)), self).clone(MemoryFormat::Contiguous);
 }
 
 // ---- gradients of parts ----

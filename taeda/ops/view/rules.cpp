@@ -10,17 +10,17 @@
 #include "taeda/ops/shape.h"
 #include "taeda/ops/size_limits.h"
 #include "taeda/ops/spec.h"
+#include "taeda/ops/view/strides.h"
 
-namespace taeda::impl {
+namespace taeda {
 namespace {
 
 // What is asked of numbers that only data tells: an answer for the general case, in which numbers
 // differ and sizes are large, or the answer of a run, which is an error where there is none.
 enum class Unknown : uint8_t { General, Asked };
 
-// Strides under which `sizes` shows the same elements in the same order, if there are any.
-std::optional<SymIntVec> view_strides(SymIntList old_sizes, SymIntList old_strides,
-                                      SymIntList sizes, Unknown unknown = Unknown::General) {
+std::optional<SymIntVec> find_strides(SymIntList old_sizes, SymIntList old_strides,
+                                      SymIntList sizes, Unknown unknown) {
   const auto is = [unknown](const SymInt& a, SymOp op, const SymInt& b) {
     if (unknown == Unknown::Asked) return holds(op, a, b);
     return known(op, a, b).value_or(op != SymOp::Eq);
@@ -54,6 +54,16 @@ std::optional<SymIntVec> view_strides(SymIntList old_sizes, SymIntList old_strid
     for (; at >= 0; --at) out[at] = 1;
   return at < 0 ? std::optional(out) : std::nullopt;
 }
+
+}  // namespace
+
+std::optional<SymIntVec> view_strides(SymIntList old_sizes, SymIntList old_strides,
+                                      SymIntList sizes) {
+  return find_strides(old_sizes, old_strides, sizes, Unknown::General);
+}
+
+namespace impl {
+namespace {
 
 Tensor restride(const Tensor& self, SymIntList sizes, SymIntList strides) {
   return make_alias_sym(self, sizes, strides, self.impl()->sym_storage_offset());
@@ -105,7 +115,7 @@ Tensor view(const Tensor& self, SymIntList size) {
   auto strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes);
   if (!strides && self.impl()->has_symbolic_sizes()) {
     if (lies_in_one_run(self)) return restride(self, sizes, contiguous_strides(sizes));
-    strides = view_strides(self.sym_sizes(), self.sym_strides(), sizes, Unknown::Asked);
+    strides = find_strides(self.sym_sizes(), self.sym_strides(), sizes, Unknown::Asked);
   }
   if (!strides) refuse_view(self, sizes);
   return restride(self, sizes, *strides);
@@ -433,4 +443,5 @@ Tensor& resize_as_(Tensor& self, const Tensor& the_template,
   return self.resize_(the_template.sym_sizes(), format);
 }
 
-}  // namespace taeda::impl
+}  // namespace impl
+}  // namespace taeda
