@@ -391,7 +391,7 @@ void GraphLowering::lower_write(const Node& node) {
   const auto copied = [&](const Definition& other) -> const Definition& {
     return make(dtype, sizes, [&other, sizes, dtype](kernel::Emitter& e, const Place& at) {
       const kernel::Sym x = e.read(other, broadcast_place(e.pool(), sizes, other.sizes, at));
-      return e.cast(x, kernel::compute_type(dtype));
+      return kernel::as_stored(e.graph(), x, dtype);
     });
   };
   // What lies in memory may be written as well.

@@ -9,6 +9,7 @@ TAEDA_MATH_BEGIN
 // range is. Here it is what the machine's instruction gives, as in eager kernels, whose compiler
 // knows no element: the least integer on x86; the nearest one on ARM, and 0 for NaN. A compiler
 // that knows the number may take another one, so the number is hidden from it. GCC takes ARM's.
+// Numbers go to int32 and to all narrower integers by int32, to others by int64, as in PyTorch.
 #if defined(__CUDACC__)
 template <class To, class F>
 TD_FN To td_integer(F x) {

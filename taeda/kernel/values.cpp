@@ -5,6 +5,12 @@
 
 namespace taeda::kernel {
 
+namespace {
+
+bool is_real(Type type) { return real_type(type) == Type::F32 || real_type(type) == Type::F64; }
+
+}  // namespace
+
 Sym narrowed(ExprGraph& graph, Sym value, DType dtype) {
   const Type type = graph.node(value.id).type;
   if (type == Type::F32 && compute_type(dtype) == Type::F32)
@@ -22,8 +28,11 @@ Sym narrowed(ExprGraph& graph, Sym value, DType dtype) {
 }
 
 Sym as_stored(ExprGraph& graph, Sym value, DType dtype) {
-  const NodeId cast = graph.cast(value.id, compute_type(dtype));
-  return narrowed(graph, Sym::from_id(cast), dtype);
+  NodeId cast = value.id;
+  const bool is_narrow = item_size(dtype) < 4 || dtype == DType::Int32;
+  if (compute_type(dtype) == Type::I64 && is_narrow && is_real(graph.node(cast).type))
+    cast = graph.cast(cast, Type::I32);
+  return narrowed(graph, Sym::from_id(graph.cast(cast, compute_type(dtype))), dtype);
 }
 
 NodeId inlined(ExprGraph& graph, const ExprGraph& from, NodeId root,

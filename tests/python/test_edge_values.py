@@ -1,8 +1,11 @@
 """Values and gradients at infinities, NaN and numbers so small that their squares vanish."""
 
 import math
+import platform
 
 import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda
 
@@ -94,3 +97,41 @@ def test_a_parameter_given_twice_steps_twice(kind):
         values.append(param.detach())
     assert taeda.equal(*values)
     assert optimizer.state_dict()["param_groups"][0]["params"] == [1, 1]
+
+
+# What a number beyond an integer type becomes on x86, and those of the others.
+WHOLES = {
+    taeda.int8: (8, 32),
+    taeda.uint8: (8, 32),
+    taeda.int16: (16, 32),
+    taeda.uint16: (16, 32),
+    taeda.int32: (32, 32),
+    taeda.uint32: (32, 64),
+    taeda.int64: (64, 64),
+}
+
+
+def whole(value, dtype):
+    bits, by = WHOLES[dtype]
+    fits = math.isfinite(value) and -(2 ** (by - 1)) <= math.trunc(value) < 2 ** (by - 1)
+    kept = (math.trunc(value) if fits else -(2 ** (by - 1))) % 2**bits
+    is_negative = dtype.is_signed and kept >= 2 ** (bits - 1)
+    return kept - 2**bits if is_negative else kept
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86")
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16, taeda.complex64])
+def test_integers_of_numbers_beyond_them(dtype):
+    values = [1e10, 3e9, 2.0**31, 2.0**63, 1e20, INF, NAN, 300.0, 2.0**32 + 4096, 40000.0, 1.9]
+    x = taeda.tensor([*values, *(-v for v in values)] * 3, dtype=dtype)
+
+    def integers(x):
+        return [(x * 1).to(integer) for integer in WHOLES]
+
+    plain = integers(x)
+    numbers = x.real if x.is_complex() else x
+    for found in plain:
+        assert found.tolist() == [whole(v, found.dtype) for v in numbers.tolist()]
+    for native in ("never", "wait"):
+        made = compile(make_fx(integers)(x), [x], native=native)(x)
+        assert all(map(taeda.equal, plain, made))

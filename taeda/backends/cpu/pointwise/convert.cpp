@@ -34,7 +34,10 @@ inline To convert(From v) {
     return convert<To>(static_cast<float>(v));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&
                        !std::is_same_v<To, uint64_t>) {
-    return static_cast<To>(static_cast<int64_t>(v));
+    // Note [Numbers beyond integers] in taeda/kernel/math_convert.h.
+    constexpr bool is_narrow = sizeof(To) < 4 || std::is_same_v<To, int32_t>;
+    using Whole = std::conditional_t<is_narrow, int32_t, int64_t>;
+    return static_cast<To>(static_cast<Whole>(v));
   } else {
     return static_cast<To>(v);
   }

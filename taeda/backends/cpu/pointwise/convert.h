@@ -36,8 +36,8 @@ struct Block {
 };
 
 // Reads a block of `dtype` into a contiguous tile, or writes a tile back. C++ conversion rules;
-// floats to integers truncate (out of range: unspecified), complex to real drops the imaginary
-// part.
+// floats to integers truncate (Note [Numbers beyond integers]), complex to real drops the
+// imaginary part.
 using LoadFn = void (*)(const char* memory, const Block& block, char* tile);
 using StoreFn = void (*)(const char* tile, const Block& block, char* memory);
 TAEDA_API LoadFn load_fn(DType memory, ComputeType tile);
