@@ -398,3 +398,26 @@ def test_a_fused_step_has_the_bits_of_its_operators(dtype, step):
     param.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
     for got, expected in zip(fused, plain, strict=True):
         t.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize(
+    ("name", "option", "entry"),
+    [
+        ("Adam", "amsgrad", "max_exp_avg_sq"),
+        ("RMSprop", "centered", "grad_avg"),
+        ("RMSprop", "momentum", "momentum_buffer"),
+        ("Adam", None, "step"),
+    ],
+)
+def test_an_entry_that_a_state_lacks_is_named(name, option, entry, foreach):
+    p = t.nn.Parameter(t.ones(3))
+    optimizer = getattr(t.optim, name)([p], foreach=foreach)
+    p.grad = t.ones(3)
+    optimizer.step()
+    if option:
+        optimizer.param_groups[0][option] = True
+    else:
+        del optimizer.state[p][entry]
+    with pytest.raises(KeyError, match=entry):
+        optimizer.step()

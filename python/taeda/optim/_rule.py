@@ -235,5 +235,5 @@ class RuleOptimizer(Optimizer):
 
 
 def column(states, name):
-    """An entry of all states; empty if they lack it."""
-    return [state[name] for state in states] if name in states[0] else []
+    """An entry of all states."""
+    return [state[name] for state in states]
