@@ -352,3 +352,34 @@ class TestAnomaly:
                 with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                     z.backward()
         assert "Error detected in PowBackward0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_comparisons_in_place_end_what_led_there(name):
+    a, b = (t.randn(3, requires_grad=True) for _ in range(2))
+    y, z, w = a * 1, a * 1, t.zeros(2, 3)
+    getattr(y, name + "_")(0.0)
+    getattr(z[:2], name + "_")(0.5)
+    getattr(w, name + "_")(b)
+    assert (y.grad_fn.name(), w.grad_fn.name()) == (
+        name.capitalize() + "Backward0",
+        name.capitalize() + "Backward1",
+    )
+    assert t.autograd.grad(y.sum(), a)[0].tolist() == [0, 0, 0]
+    assert t.autograd.grad(z.sum(), a)[0].tolist() == [0, 0, 1]
+    assert t.autograd.grad(w.sum(), b)[0].tolist() == [0, 0, 0]
+
+    def f(x):
+        x = x * 3
+        return getattr(x, name + "_")(0.5) + x.sin().detach()
+
+    assert t.func.jvp(f, (t.ones(2),), (t.ones(2),))[1].tolist() == [0, 0]
+    assert t.func.vmap(t.func.grad(f))(t.ones(2)).tolist() == [0, 0]
+
+
+def test_renorm_in_place_has_the_gradients_of_renorm():
+    x = t.randn(3, 4, requires_grad=True)
+    y = x * 2
+    (y.renorm_(2, 0, 1.0) * t.arange(4.0)).sum().backward()
+    (want,) = t.autograd.grad(((x * 2).renorm(2, 0, 1.0) * t.arange(4.0)).sum(), x)
+    assert t.equal(x.grad, want) and want.any()

@@ -1,6 +1,7 @@
 """Autograd nodes and kernels from the records' formulas, and the kernels that track views and versions."""
 
 import re
+from dataclasses import replace
 
 import cpp_forward
 import cpp_repeats
@@ -339,22 +340,30 @@ def out_variant(r, s):
     )
 
 
+def written_in_place(r):
+    """The record of an in-place form that has a gradient, where the result of the operator has none."""
+    data = {k: v for k, v in r.data.items() if k not in ("no_grad", "inplace_node")}
+    return replace(
+        r, grad=dict(r.data["inplace_grad"]), data=data | {"node": r.data["inplace_node"]}
+    )
+
+
 def family_code(records):
     text = "namespace taeda::autograd {\n\nusing namespace gradients;\n\n"
     for r in records:
         if r.kind == "composite":
             continue
-        p = Plan(r) if r.grad else None
+        written = written_in_place(r) if "inplace_grad" in r.data else r
+        p = Plan(written) if written.grad else None
         if p:
-            text += (
-                "namespace {\n\n" + node(r, p) + inplace_node(r) + "\n" + cpp_forward.function(r)
-            )
-            text += "\n}  // namespace\n\n"
-            text += (inplace(r, r.schema, p) if r.schema.is_inplace else functional(r, p)) + "\n"
-        elif r.schema.is_inplace:
-            text += inplace(r, r.schema, None) + "\n"
+            text += "namespace {\n\n" + node(written, p) + inplace_node(written) + "\n"
+            text += cpp_forward.function(written) + "\n}  // namespace\n\n"
+        if r.schema.is_inplace:
+            text += inplace(r, r.schema, p) + "\n"
+        elif r.grad:
+            text += functional(r, p) + "\n"
         if r.inplace:
-            text += inplace(r, r.inplace, p) + "\n"
+            text += inplace(written, r.inplace, p) + "\n"
         if r.out:
             text += out_variant(r, r.out) + "\n"
     return text + "}  // namespace taeda::autograd\n"

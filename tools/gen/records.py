@@ -67,6 +67,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
   grad       one formula per argument, or per several: grad."query, key, value" is a tuple of
              theirs, neighbours among the arguments, in which `grad_input_mask` says which are
              wanted; or no_grad = "why there is none"
+  inplace_grad   formulas of the in-place form of a record without a gradient; inplace_node names
+             its node
   refuses_grad   true: backward raises what PyTorch does for an operator without a formula; a name:
              what it does for a formula that is not written, under this name
   node       the autograd node's name where PyTorch's is not made from the operator's
@@ -125,6 +127,7 @@ FIELDS = {
     "scalar",
     "grad",
     "no_grad",
+    "inplace_grad",
     "refuses_grad",
     "forward",
     "no_forward",
@@ -304,6 +307,8 @@ def _load(path, key, data):
     groups = {"cpu": autocast} if isinstance(autocast, str) else autocast
     if not set(groups) <= set(AUTOCAST_GROUPS) or not set(groups.values()) <= set(AUTOCAST_CLASSES):
         _fail(path, key, f"autocast takes {AUTOCAST_CLASSES}, by {AUTOCAST_GROUPS}")
+    if "inplace_grad" in data and (not r.inplace or r.grad or "inplace_node" not in data):
+        _fail(path, key, "inplace_grad is for the in-place form of a record without a gradient")
     if kind != "composite" and not r.grad and "no_grad" not in data:
         _fail(path, key, 'give grad formulas or no_grad = "why there is none"')
     return r

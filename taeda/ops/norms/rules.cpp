@@ -227,7 +227,8 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
   return self.mul(renorm_factor(self, p, dim, maxnorm)).to(self.dtype()).contiguous();
 }
 Tensor& renorm_(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return self.mul_(renorm_factor(self, p, dim, maxnorm).to(self.dtype()));
+  // What the factor's gradient reads is overwritten by the copy alone, behind it.
+  return self.copy_(renorm(self.clone(), p, dim, maxnorm));
 }
 Tensor& renorm_out(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm,
                    Tensor& out) {
