@@ -133,6 +133,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
   // Which of the values that a function takes its calls since the mark wrote to: their places.
+  void note_sizes();
   PyObject* written_since(size_t mark, PyObject* taken);
   const fx::Node* node_of_number(PyObject* number) const;
   fx::Arg arg_of(PyObject* value);
