@@ -123,6 +123,8 @@ class GraphRecorder final : public dynamo::Recorder {
   void note_histories();
   void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
+  fx::ShapeEnv::Geometry geometry_of(const Tensor& t, const std::string& name,
+                                     const Changes& changes);
   template <class Number>
   void note_change(std::map<std::string, Number>& seen, const std::string& name, Number value,
                    int source);
