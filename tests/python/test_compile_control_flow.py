@@ -146,3 +146,16 @@ def test_cond_on_a_size_with_results_of_two_shapes(backend):
     compiled = t.compile(program, backend=backend, dynamic=True)
     for size in (3, 5, 7, 2):
         assert t.equal(compiled(t.ones(size)), program(t.ones(size)))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_both_functions_of_cond_read_sizes(backend):
+    def program(x):
+        n = x.size(0)
+        y = t.cond(x.sum() > 6, lambda x: x * x.shape[0], lambda x: x + n, (x,))
+        return y, y / n
+
+    compiled = t.compile(program, backend=backend, dynamic=True, fullgraph=True)
+    for size in (3, 4, 5, 9):
+        t.testing.assert_close(compiled(t.ones(size)), program(t.ones(size)))
+    assert counters["stats"]["unique_graphs"] == 1

@@ -256,3 +256,31 @@ def test_integers_without_a_quotient_or_power(name, backend):
         got, expected = compiled(t.ones(1), n)[1], program(t.ones(1), n)[1]
         assert type(got) is type(expected)
         assert got == pytest.approx(expected) if isinstance(got, complex) else got == expected
+
+
+# What Python makes of an int without arithmetic.
+SHOWN = {
+    "format": lambda n: (format(n, "b"), format(n * 1.5, ".2f"), f"{n:>5}", f"{n:03d}"),
+    "texts": lambda n: ("%03d" % n, str(n), repr(n * 2), hex(n), bin(n)),
+    "inverse bits": lambda n: ({3: "a"}.get(n), ~n, n << 1),
+    "modular power": lambda n: (pow(n, 2, 5), pow(7, n, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_integers_that_are_shown(name):
+    def program(x, n):
+        return x + 1, SHOWN[name](n)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for n in (3, 4, 5, 8):
+        assert repr(compiled(t.ones(1), n)) == repr(program(t.ones(1), n))
+
+
+def test_a_result_has_no_gradient():
+    def program(x):
+        y = x + 1
+        return y, y.grad is None
+
+    whole = t.compile(program, backend="eager", fullgraph=True)
+    assert whole(t.ones(2))[1]

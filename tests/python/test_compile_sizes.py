@@ -4,6 +4,7 @@ import math
 
 import pytest
 from taeda._dynamo.testing import CompileCounterWithBackend
+from taeda.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 import taeda
 
@@ -215,3 +216,14 @@ def test_backward_sees_products_of_sizes(loss, dynamic, monkeypatch):
             grads.append(leaf.grad)
         taeda.testing.assert_close(*grads)
     assert counter.frame_count == (1 if dynamic else 2)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_a_size_outside_of_its_mark_is_an_error(fullgraph):
+    compiled = taeda.compile(lambda x: x * 2, backend="eager", fullgraph=fullgraph)
+    x = taeda.ones(20)
+    taeda._dynamo.mark_dynamic(x, 0, min=2, max=8)
+    for _ in range(2):
+        with pytest.raises(ConstraintViolationError, match=r"20 not in range \[2, 8\]"):
+            compiled(x)
+    assert compiled(taeda.ones(3)).tolist() == [2, 2, 2]

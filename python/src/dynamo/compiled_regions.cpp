@@ -218,7 +218,7 @@ class ActiveCapture final : public dynamo::Capturing {
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
   bool close(const std::vector<const State*>& frames) override {
-    if (begins_again()) return false;
+    if (begins_again() || is_refused()) return false;
     const std::string reason = capture_.reason();
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
       owner_.tell("break", reason, code_, line(), instruction_);
@@ -288,6 +288,14 @@ class ActiveCapture final : public dynamo::Capturing {
     return true;
   }
 
+  // Whether the caller gets an error that is none of the program's.
+  bool is_refused() {
+    dynamo::Owned failure = capture_.take_failure();
+    if (!failure) return false;
+    owner_.error() = Ref(failure.release());
+    return true;
+  }
+
   bool keep(bool is_made) {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();
@@ -304,9 +312,8 @@ class ActiveCapture final : public dynamo::Capturing {
       owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;
     }
-    if (dynamo::Owned failure = capture_.take_failure()) {
-      owner_.error() = Ref(failure.release());
-    } else if (owner_.options_.is_whole && !owner_.has_error()) {
+    if (is_refused()) return false;
+    if (owner_.options_.is_whole && !owner_.has_error()) {
       owner_.fail_whole(capture_.reason(), {{code_, line()}});
     } else {
       owner_.tell("given up", capture_.reason(), code_, line(), instruction_);

@@ -123,6 +123,8 @@ class GraphRecorder final : public dynamo::Recorder {
   void note_histories();
   void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
+  fx::ShapeEnv::Geometry geometry_of(const Tensor& t, const std::string& name,
+                                     const Changes& changes);
   template <class Number>
   void note_change(std::map<std::string, Number>& seen, const std::string& name, Number value,
                    int source);
@@ -133,6 +135,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // Nodes since a mark that are no inputs, the last first.
   std::vector<fx::Node*> since(size_t mark) const;
   // Which of the values that a function takes its calls since the mark wrote to: their places.
+  void note_sizes();
   PyObject* written_since(size_t mark, PyObject* taken);
   const fx::Node* node_of_number(PyObject* number) const;
   fx::Arg arg_of(PyObject* value);

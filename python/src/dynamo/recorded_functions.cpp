@@ -192,6 +192,18 @@ PyObject* GraphRecorder::written_since(size_t mark, PyObject* taken) {
   return checked(PyList_AsTuple(places.get()));
 }
 
+// Numbers that erased nodes read are read anew, off tensors that are still there.
+void GraphRecorder::note_sizes() {
+  const auto note = [&](PyObject* o) {
+    const Tensor& t = tensor_of(o);
+    fx::Node* node = t.impl()->has_symbolic_sizes() ? tracer_->node_of(t) : nullptr;
+    if (node && !node->is_erased()) tracer_->track(t, *node);
+  };
+  for (const Input& input : inputs_)
+    if (input.fake.defined()) note(input.object.get());
+  for (const Ref& kept : kept_) for_each_tensor(kept.get(), note);
+}
+
 // (graph module, what it takes, result, what it writes to): the nodes since the mark, with their
 // outside as inputs.
 PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
@@ -248,6 +260,7 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
                   [&](PyObject* o) { outputs.push_back(mapped(*tracer_->node_of(tensor_of(o)))); });
   body->output(fx::Arg::tuple(std::move(outputs)));
   for (fx::Node* node : nodes) graph_->erase(*node);
+  note_sizes();
   if (!bodies_) bodies_ = Ref(checked(PyDict_New()));
   static PyObject* const make = attribute_of("taeda.compiler._capture", "make_body");
   const Ref graph(wrap_graph(body));

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/recorder_parts.h"
@@ -120,6 +121,18 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   return changes;
 }
 
+// A size that is outside of what its mark says is an error of the marks.
+fx::ShapeEnv::Geometry GraphRecorder::geometry_of(const Tensor& t, const std::string& name,
+                                                  const Changes& changes) {
+  try {
+    return env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, changes.dims,
+                                 changes.constraints, changes.strides);
+  } catch (const fx::ConstraintViolation&) {
+    translate_exception();
+    throw dynamo::Refused{};
+  }
+}
+
 PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
   const Natively natively(*this);
   const Tensor& t = tensor_of(real);
@@ -137,8 +150,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (is_static) {
     fake = mode_->from_tensor(t);
   } else {
-    const auto g = env_->create_geometry(t.sizes(), t.strides(), t.storage_offset(), name, dims,
-                                         changes.constraints, changes.strides);
+    const auto g = geometry_of(t, name, changes);
     fake = mode_->from_tensor(t, g.sizes, g.strides, g.offset);
     mode_->remember(t, fake);
   }

@@ -2,6 +2,7 @@
 // the program that they come from.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
@@ -243,7 +244,8 @@ std::string GraphRecorder::user_lines() {
       if (code_of(frame).get() == reinterpret_cast<PyObject*>(first_code_))
         outermost_ = reinterpret_cast<PyFrameObject*>(frame.get());
   const std::string& package = package_folder();
-  std::string lines, innermost;
+  std::vector<std::string> lines;
+  std::string innermost;
   bool is_captured = true;
   Ref frame = Ref::share(object(PyEval_GetFrame()));
   while (frame && (is_captured || lines.empty())) {
@@ -251,11 +253,14 @@ std::string GraphRecorder::user_lines() {
     const char* file = text_or_empty(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
     if (innermost.empty()) innermost = line_of(frame, code);
     if (std::strncmp(file, package.c_str(), package.size()) != 0)
-      lines = line_of(frame, code) + (lines.empty() ? "" : "\n") + lines;
+      lines.push_back(line_of(frame, code));
     is_captured = is_captured && frame.get() != object(outermost_);
     frame = back_of(frame);
   }
-  return lines.empty() ? innermost : lines;
+  if (lines.empty()) return innermost;
+  std::string all = std::move(lines.back());
+  for (auto line = lines.rbegin() + 1; line != lines.rend(); ++line) (all += '\n') += *line;
+  return all;
 }
 
 // Tensors of a result, alone or in lists and tuples; named results are tuples, too.

@@ -238,6 +238,15 @@ PyObject* repr(PyObject* self) {
   }
   return guarded([&] { return wrap(sym_node_of(self)->text()); });
 }
+PyObject* format_method(PyObject* self, PyObject* spec) {
+  if (dynamo::is_capturing()) {
+    const Ref plain(to_plain(self));
+    return plain ? PyObject_Format(plain.get(), spec) : nullptr;
+  }
+  const Ref plainly(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__format__"));
+  return plainly ? PyObject_CallFunctionObjArgs(plainly.get(), self, spec, nullptr) : nullptr;
+}
 PyObject* get_node(PyObject* self, void*) { return wrap_sym_node(sym_node_of(self)); }
 
 PyObject* is_integer_method(PyObject* self, PyObject*) {
@@ -284,7 +293,8 @@ PyObject* get_one(PyObject*, void*) { return PyLong_FromLong(1); }
 // ~n
 PyObject* inverted(PyObject* self) {
   const Ref negative(unary<negated>(self)), one(PyLong_FromLong(1));
-  return negative && one ? binary<NumberOp::Sub>(negative.get(), one.get()) : nullptr;
+  // What is known by now is a plain number.
+  return negative && one ? PyNumber_Subtract(negative.get(), one.get()) : nullptr;
 }
 
 PyGetSetDef truth_getters[] = {{"node", get_node, nullptr, nullptr, nullptr}, {}};
@@ -302,6 +312,7 @@ PyMemberDef number_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(SymObject, weakrefs), READONLY, nullptr}, {}};
 #define TAEDA_NUMBER_METHODS                                                                 \
   {"__round__", round_method, METH_VARARGS, nullptr},                                        \
+      {"__format__", format_method, METH_O, nullptr},                                        \
       {"__trunc__", round_to_int<ExprOp::TruncToInt>, METH_NOARGS, nullptr},                 \
       {"__floor__", round_to_int<ExprOp::FloorToInt>, METH_NOARGS, nullptr},                 \
       {"__ceil__", round_to_int<ExprOp::CeilToInt>, METH_NOARGS, nullptr},                   \

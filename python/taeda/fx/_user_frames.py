@@ -1,6 +1,7 @@
 """Looks at the frame that used a proxy: what it does there, and the line to name in errors."""
 
 import dis
+import functools
 import linecache
 import pathlib
 import re
@@ -80,13 +81,17 @@ def user_stack(frame):
 _PLACE = re.compile(r' *File "(.+)", line (\d+), in .+')
 
 
+@functools.lru_cache(maxsize=1024)
+def _line_with_code(line):
+    """None for a line that is no place. The nodes of a deep program share most of theirs."""
+    place = _PLACE.fullmatch(line)
+    if place is None:
+        return None
+    code = linecache.getline(place[1], int(place[2])).strip()
+    return f"{line}\n    {code}\n" if code else f"{line}\n"
+
+
 def with_code(trace):
     """A stack trace with the code of its lines, where it has none: captures keep places alone."""
-    places = [_PLACE.fullmatch(line) for line in trace.split("\n")]
-    if not all(places):
-        return trace
-    codes = [linecache.getline(place[1], int(place[2])).strip() for place in places]
-    return "".join(
-        f"{place[0]}\n    {code}\n" if code else f"{place[0]}\n"
-        for place, code in zip(places, codes)
-    )
+    lines = [_line_with_code(line) for line in trace.split("\n")]
+    return trace if None in lines else "".join(lines)

@@ -218,6 +218,10 @@ PyObject* Capture::call_math(const Call& call) {
 // Powers and divisions as functions: what the instructions do. Null for other calls, and where the
 // function does well.
 PyObject* Capture::call_arithmetic(const Call& call) {
+  const bool is_modular = is_power(call.callable) && call.values.size() == 3;
+  if (is_modular && call.names == nullptr &&
+      std::any_of(call.values.begin(), call.values.end(), python::is_symbolic))
+    return call_on_numbers(call);
   if (call.values.size() != 2 || call.names != nullptr) return nullptr;
   PyObject* left = call.values[0];
   PyObject* right = call.values[1];

@@ -437,6 +437,7 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
       throw Break{"the gradient of a tensor whose class or mode is asked"};
     if (const auto written = grads_.find(object); written != grads_.end())
       return Py_NewRef(written->second.get());
+    if (real == nullptr && !recorder_.requires_grad(object)) return Py_NewRef(Py_None);
     if (real == nullptr) throw Break{"the gradient of a result"};
     const int path = sources_.of(Step::Grad, source);
     std::vector<Owned> held;

@@ -17,6 +17,9 @@ struct Break {
 struct Raised {
   bool is_exact = false;
 };
+// A Python exception is set that is no error of the program: what it said of its inputs does not
+// hold. The caller gets it.
+struct Refused {};
 // The region is not compiled at all. Where it could end before an instruction it is captured again
 // up to there; where the program is another one now, as a whole.
 struct Abandoned {

@@ -245,6 +245,9 @@ Flow Capture::execute(State& state) {
     ends_at_ = problem.ends_at == Abandoned::kHere ? number : problem.ends_at;
   } catch (const Raised& raised) {
     is_exact = raised.is_exact;
+  } catch (const Refused&) {
+    is_break = is_abandoned_ = true;
+    failure_ = Owned(taeda_take_raised());
   } catch (const std::exception& error) {
     is_break = is_abandoned_ = true;
     reason_ = error.what();

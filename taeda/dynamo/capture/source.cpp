@@ -55,16 +55,15 @@ PyObject* loaded(const char* module, const char* name) {
 }
 
 PyObject* viewed_mapping(PyObject* object) {
-  PyObject* mapping = nullptr;
-  if (Py_IS_TYPE(object, &PyDictProxy_Type)) {
-    // CPython shows the layout to nobody; it is the same in all versions.
-    struct Proxy {
-      PyObject_HEAD PyObject* mapping;
-    };
-    mapping = reinterpret_cast<Proxy*>(object)->mapping;
-  } else if (PyDictViewSet_Check(object) || PyDictValues_Check(object)) {
-    mapping = reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(object)->dv_dict);
-  }
+  // CPython shows the layout of proxies to nobody, and that of views to nobody since 3.13; they are
+  // the same, in all versions.
+  struct Shown {
+    PyObject_HEAD PyObject* mapping;
+  };
+  const bool is_known = Py_IS_TYPE(object, &PyDictProxy_Type) || PyDictViewSet_Check(object) ||
+                        PyDictValues_Check(object);
+  if (!is_known) return nullptr;
+  PyObject* mapping = reinterpret_cast<Shown*>(object)->mapping;
   if (mapping == nullptr) return nullptr;
   return PyDict_CheckExact(mapping) || PyODict_CheckExact(mapping) ? mapping : nullptr;
 }
