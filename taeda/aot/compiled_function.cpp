@@ -652,10 +652,12 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
                                                 const std::vector<Tensor>& grads,
                                                 const RandomStates& random) {
   std::vector<Value> all = inputs;
-  std::vector<bool> given, needs;
+  std::vector<size_t> given;
+  std::vector<bool> needs;
   for (const size_t i : traced_.tangents) {
-    given.push_back(grads.at(i).defined());
-    if (given.back()) all.push_back(grads[i]);
+    if (!grads.at(i).defined()) continue;
+    given.push_back(i);
+    all.push_back(grads[i]);
   }
   for (const Value& v : all) needs.push_back(needs_gradient(v));
   for (const size_t i : traced_.gradients) needs[i] = true;
@@ -672,7 +674,7 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
 
 // Note [Gradients as a program]
 std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
-    std::vector<bool> given, const std::vector<bool>& needs) const {
+    std::vector<size_t> given, const std::vector<bool>& needs) const {
   TAEDA_CHECK(traced_.written_back.empty(),
               "aot_autograd does not support input mutations with requires_grad in backward for "
               "create_graph=True");
@@ -684,7 +686,8 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   std::vector<Value> like;
   const std::vector<fx::Node*> placeholders = traced_.graph->placeholders();
   for (size_t i = 0; i < placeholders.size(); ++i) {
-    if (i >= num_inputs_ && !given.at(i - num_inputs_)) continue;
+    if (i >= num_inputs_ && !std::ranges::count(given, traced_.tangents.at(i - num_inputs_)))
+      continue;
     like.push_back(placeholders[i]->val());
     if (!needs[like.size() - 1]) continue;
     const Tensor t = autograd::detached(like.back().get<Tensor>());

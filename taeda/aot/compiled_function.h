@@ -91,7 +91,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
-  std::shared_ptr<CompiledFunction> compile_twice(std::vector<bool> given,
+  std::shared_ptr<CompiledFunction> compile_twice(std::vector<size_t> given,
                                                   const std::vector<bool>& needs) const;
 
   fx::Retraced traced_;
@@ -119,7 +119,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::map<std::string, Value> attributes_;
   mutable std::mutex mutex_;
   // By which values are given gradients, and what needs gradients.
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
+  std::map<std::pair<std::vector<size_t>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
       twice_;
 };
 
