@@ -4,11 +4,11 @@ import gc
 import weakref
 
 import pytest
+from taeda.utils.checkpoint import checkpoint
 from watched_programs import BACKENDS, check, errors, leaf, line, look, looks
 
 import taeda as t
 from taeda import nn
-from taeda.utils.checkpoint import checkpoint
 
 PROGRAMS = []
 
@@ -606,6 +606,22 @@ def test_an_overwritten_value_fails_in_the_backward_that_needs_it(f, backend):
             assert t.allclose(second, (good.exp() * (1 + good)).detach())
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.sum().backward()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_another_loss_needs_may_be_overwritten(backend):
+    def f(x, y, b):
+        return x * b, y * 2, x.exp() + y
+
+    for g in (f, BACKENDS[backend](f)):
+        x, y, b = leaf(3), leaf(3), line(3)
+        of_b, of_none, of_x = g(x, y, b)
+        b.add_(1)
+        assert t.equal(t.autograd.grad(of_none.sum(), y, retain_graph=True)[0], t.full((3,), 2.0))
+        found = t.autograd.grad(of_x.sum(), [x, y], retain_graph=True)
+        assert t.allclose(found[0], x.detach().exp()) and t.equal(found[1], t.ones(3))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            of_b.sum().backward()
 
 
 def test_an_overwritten_value_that_no_loss_needs():
