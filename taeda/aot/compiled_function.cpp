@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "taeda/aot/kept_writes.h"
+#include "taeda/aot/saved_reads.h"
 #include "taeda/autograd/autocast.h"
 #include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/forward.h"
@@ -121,9 +122,9 @@ class CompiledNode final : public autograd::CustomNode {
     std::vector<Tensor> given = is_recorded ? grads.vec() : materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
-    std::vector<Tensor> found =
-        is_recorded ? function_->run_twice(unpack_inputs(), given, random_)
-                    : function_->run_backward(unpack(saved_values_), given, written_);
+    std::vector<Tensor> found = is_recorded
+                                    ? function_->run_twice(unpack_inputs(), given, random_)
+                                    : function_->run_backward(unpack_saved(grads), given, written_);
     function_->drop_unreached(grads, found);
     route(std::move(found), grad_inputs);
   }
@@ -179,24 +180,27 @@ class CompiledNode final : public autograd::CustomNode {
     Place place;
     size_t number;
   };
-  std::vector<Value> unpack(const std::vector<Kept>& kept) {
+  Value unpack(const Kept& k) {
+    if (k.place == Place::Here) return k.value;
+    const autograd::SavedTensor& s = (k.place == Place::Saved ? saved() : more_).at(k.number);
+    return Value(s.unpack_with_history(this));
+  }
+  // Eager does not look at what it does not read, which may have been overwritten.
+  std::vector<Value> unpack_saved(Span<Tensor> grads) {
     std::vector<Value> values;
-    for (const Kept& k : kept) {
-      if (k.place == Place::Here) {
-        values.push_back(k.value);
-        continue;
-      }
-      const autograd::SavedTensor& s = (k.place == Place::Saved ? saved() : more_).at(k.number);
-      values.emplace_back(s.unpack_with_history(this));
+    for (const Kept& k : saved_values_) {
+      const Tensor unread = k.place == Place::Here || function_->reads_saved(values.size(), grads)
+                                ? Tensor()
+                                : saved().at(k.number).kept_tensor();
+      values.push_back(unread.defined() ? Value(unread) : unpack(k));
     }
     return values;
   }
 
   std::vector<Value> unpack_inputs() {
     std::vector<Value> inputs(function_->num_inputs());
-    const std::vector<Value> primals = unpack(primals_);
     const std::vector<size_t>& places = function_->parts()->primal_inputs;
-    for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = primals[i];
+    for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = unpack(primals_[i]);
     for (const Unread& other : others_) inputs[other.input] = other.value();
     return inputs;
   }
@@ -295,6 +299,7 @@ class Compiler {
     if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
+    made_->saved_reads_ = saved_reads(*made_->parts_->backward, made_->parts_->saved.size());
     note_changing_sizes(*made_->parts_->forward);
     compile_forward(attribute);
     if (!options_.compiles_backward_late) made_->backward();
@@ -610,6 +615,13 @@ std::vector<Tensor> CompiledFunction::by_input(const std::vector<Value>& results
   return all;
 }
 
+bool CompiledFunction::reads_saved(size_t number, Span<Tensor> grads) const {
+  if (saved_reads_.empty()) return true;
+  for (size_t k = 0; k < traced_.tangents.size(); ++k)
+    if (saved_reads_[number][k] && grads[traced_.tangents[k]].defined()) return true;
+  return false;
+}
+
 void CompiledFunction::drop_unreached(Span<Tensor> grads, std::vector<Tensor>& found) const {
   for (size_t i = 0; i < traced_.parts_of.size(); ++i) {
     bool is_reached = false;
@@ -652,10 +664,12 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
                                                 const std::vector<Tensor>& grads,
                                                 const RandomStates& random) {
   std::vector<Value> all = inputs;
-  std::vector<bool> given, needs;
+  std::vector<size_t> given;
+  std::vector<bool> needs;
   for (const size_t i : traced_.tangents) {
-    given.push_back(grads.at(i).defined());
-    if (given.back()) all.push_back(grads[i]);
+    if (!grads.at(i).defined()) continue;
+    given.push_back(i);
+    all.push_back(grads[i]);
   }
   for (const Value& v : all) needs.push_back(needs_gradient(v));
   for (const size_t i : traced_.gradients) needs[i] = true;
@@ -672,7 +686,7 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
 
 // Note [Gradients as a program]
 std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
-    std::vector<bool> given, const std::vector<bool>& needs) const {
+    std::vector<size_t> given, const std::vector<bool>& needs) const {
   TAEDA_CHECK(traced_.written_back.empty(),
               "aot_autograd does not support input mutations with requires_grad in backward for "
               "create_graph=True");
@@ -684,7 +698,8 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   std::vector<Value> like;
   const std::vector<fx::Node*> placeholders = traced_.graph->placeholders();
   for (size_t i = 0; i < placeholders.size(); ++i) {
-    if (i >= num_inputs_ && !given.at(i - num_inputs_)) continue;
+    if (i >= num_inputs_ && !std::ranges::count(given, traced_.tangents.at(i - num_inputs_)))
+      continue;
     like.push_back(placeholders[i]->val());
     if (!needs[like.size() - 1]) continue;
     const Tensor t = autograd::detached(like.back().get<Tensor>());

@@ -77,6 +77,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // forward.
   std::vector<Tensor> run_twice(const std::vector<Value>& inputs, const std::vector<Tensor>& grads,
                                 const RandomStates& random);
+  // Whether the backward reads a saved value for one of these gradients of values.
+  bool reads_saved(size_t number, Span<Tensor> grads) const;
   // Of these gradients, one per input, drops those that no given gradient of a value has a part in.
   void drop_unreached(Span<Tensor> grads, std::vector<Tensor>& found) const;
 
@@ -91,7 +93,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   const fx::CompiledFn& backward() const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
-  std::shared_ptr<CompiledFunction> compile_twice(std::vector<bool> given,
+  std::shared_ptr<CompiledFunction> compile_twice(std::vector<size_t> given,
                                                   const std::vector<bool>& needs) const;
 
   fx::Retraced traced_;
@@ -102,6 +104,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   mutable fx::CompiledFn backward_;  // compiled when it runs first
   size_t num_inputs_ = 0;
   std::vector<uint32_t> edge_ranks_;
+  std::vector<std::vector<bool>> saved_reads_;
   // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
   std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;
   // Inputs that were the same tensor as one before, with that one, if the program does something to
@@ -119,7 +122,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::map<std::string, Value> attributes_;
   mutable std::mutex mutex_;
   // By which values are given gradients, and what needs gradients.
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
+  std::map<std::pair<std::vector<size_t>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
       twice_;
 };
 

@@ -18,15 +18,23 @@ namespace {
             "The variable in question was changed in there or anywhere later. Good luck!"
           : "enable anomaly detection to find the operation that failed to compute its gradient, "
             "with torch.autograd.set_detect_anomaly(True, check_nan=False).";
-  fail(ErrorKind::Runtime,
-       "one of the variables needed for gradient computation has been modified by an inplace "
-       "operation: [torch.",
-       data.device().is_cpu() ? std::string() : device_type_name(data.device().type) + ".",
-       data.dtype(), "Tensor ", data.sym_sizes(), "]", origin, " is at version ", data.version(),
-       "; expected version ", saved_version, " instead. Hint: ", hint);
+  OverwrittenErrors& errors = overwritten_errors();
+  ++errors.count;
+  errors.last =
+      str("one of the variables needed for gradient computation has been modified by an inplace "
+          "operation: [torch.",
+          data.device().is_cpu() ? std::string() : device_type_name(data.device().type) + ".",
+          data.dtype(), "Tensor ", data.sym_sizes(), "]", origin, " is at version ", data.version(),
+          "; expected version ", saved_version, " instead. Hint: ", hint);
+  throw_error(ErrorKind::Runtime, errors.last);
 }
 
 }  // namespace
+
+OverwrittenErrors& overwritten_errors() {
+  thread_local OverwrittenErrors errors;
+  return errors;
+}
 
 void fail_freed() {
   fail(ErrorKind::Runtime,

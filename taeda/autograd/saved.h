@@ -68,6 +68,13 @@ class SavedVisitor {
   ~SavedVisitor() = default;
 };
 
+// The errors of this thread that saved values were overwritten.
+struct OverwrittenErrors {
+  uint64_t count = 0;
+  std::string last;  // its message
+};
+TAEDA_API OverwrittenErrors& overwritten_errors();
+
 // Raises the error of a node whose saved values are gone.
 [[noreturn]] TAEDA_API void fail_freed();
 

@@ -9,19 +9,18 @@
 namespace taeda::fx {
 namespace {
 
-// Note [Shared inputs]: a program that writes to such inputs runs again, and is told of it.
+// Note [Shared inputs]: a program that writes to such inputs runs again, and is told of it. So does
+// one whose backward raises that something was overwritten: eager raises that when the backward of
+// such a value runs, and never otherwise.
 Retraced traced(const std::vector<Value>& inputs, const RetraceOptions& options,
                 FunctionRef<Value(TraceRun& trace, std::vector<Value> inputs)> program) {
-  const auto run = [&](const SharedRun* shared, SharedRun& next) {
-    TraceRun trace(inputs, options, shared);
+  std::optional<EarlierRun> earlier;
+  while (true) {
+    TraceRun trace(inputs, options, earlier ? &*earlier : nullptr);
     auto made = trace.run([&](std::vector<Value> v) { return program(trace, std::move(v)); });
-    next = trace.shared();
-    return made;
-  };
-  SharedRun shared, none;
-  std::optional<Retraced> made = run(nullptr, shared);
-  if (!made) made = run(&shared, none);
-  return std::move(*made);
+    if (made) return std::move(*made);
+    earlier = trace.found();
+  }
 }
 
 bool has_mode_calls(const Graph& graph) {

@@ -13,7 +13,6 @@
 // below autograd. A trace before autograd has no autograd layer; composites stay whole there.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <unordered_set>
@@ -26,12 +25,10 @@
 namespace taeda::fx {
 
 // One order of gradients of a program: those of `wanted` inputs, as a function of the inputs before
-// and of tangents, which are inputs behind them: of the values with gradients, those that are
-// `given` one.
+// and of tangents of these `values`, which are inputs behind them.
 struct GradientOrder {
-  std::vector<bool> given;
+  std::vector<size_t> values;  // of the traced program
   std::vector<size_t> wanted;
-  size_t num_tangents() const { return std::count(given.begin(), given.end(), true); }
 };
 
 struct RetraceOptions {

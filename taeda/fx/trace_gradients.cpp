@@ -7,7 +7,6 @@
 // `create_graph`, as eager does. Tangents belong to the values of the traced program's epilogue
 // (Note [Epilogue]), which the same program has again.
 #include "taeda/autograd/engine.h"
-#include "taeda/autograd/overwritten.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/fx/input_history.h"
 #include "taeda/fx/trace_run.h"
@@ -38,7 +37,7 @@ TraceRun::Seen TraceRun::copies_of_inputs(size_t count) {
 
 std::vector<Value> TraceRun::gradients_of(Program program) {
   size_t count = seen_.inputs.size();
-  for (const GradientOrder& order : options_.orders) count -= order.num_tangents();
+  for (const GradientOrder& order : options_.orders) count -= order.values.size();
   const Seen copies = copies_of_inputs(count);
   is_replayed_ = true;
   std::vector<Value> results;
@@ -48,7 +47,7 @@ std::vector<Value> TraceRun::gradients_of(Program program) {
   const Seen* from = &copies;
   for (const GradientOrder& order : options_.orders) {
     results = gradients_of(epilogue_of(*from, results), order, count);
-    count += order.num_tangents();
+    count += order.values.size();
     from = &seen_;
   }
   return results;
@@ -58,22 +57,17 @@ std::vector<Value> TraceRun::gradients_of(const Epilogue& values, const Gradient
                                           size_t first_tangent) {
   std::vector<Tensor> roots, tangents, wanted;
   for (const size_t i : order.wanted) wanted.push_back(seen_.inputs.at(i).get<Tensor>());
-  for (const Epilogue::Given& given : values.values)
-    if (given.root.defined() && !autograd::overwritten_error(given.root, wanted))
-      roots.push_back(given.root);
-  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, roots.size() == order.given.size(),
-                   "gradients of the gradients of a compiled program that gives ",
-                   order.given.size(), " values with gradients, and ", roots.size(),
-                   " when it runs once more");
-  std::vector<Tensor> starts;
-  for (size_t i = 0; i < roots.size(); ++i) {
-    if (!order.given[i]) continue;
-    tangents.push_back(seen_.inputs.at(first_tangent + starts.size()).get<Tensor>());
-    starts.push_back(roots[i]);
+  for (const size_t i : order.values) {
+    const bool is_given = i < values.values.size() && values.values[i].root.defined();
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, is_given,
+                     "gradients of the gradients of a compiled program whose value ", i,
+                     " has none when it runs once more");
+    tangents.push_back(seen_.inputs.at(first_tangent + roots.size()).get<Tensor>());
+    roots.push_back(values.values[i].root);
   }
   const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
   std::vector<Value> found;
-  for (Tensor& gradient : autograd::run_backward(starts, tangents, true, true, wanted, true, false))
+  for (Tensor& gradient : autograd::run_backward(roots, tangents, true, true, wanted, true, false))
     found.push_back(gradient.defined() ? Value(std::move(gradient)) : Value());
   return found;
 }

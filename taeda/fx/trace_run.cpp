@@ -8,6 +8,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/overwritten.h"
 #include "taeda/autograd/reach.h"
+#include "taeda/autograd/saved.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/run.h"
@@ -128,13 +129,14 @@ void note_origin(const Node& node) {
 // ---- layers ----
 
 TraceRun::TraceRun(const std::vector<Value>& inputs, const RetraceOptions& options,
-                   const SharedRun* shared)
+                   const EarlierRun* earlier)
     : options_(options),
       given_(inputs),
-      told_(shared),
+      told_(earlier),
       fake_mode_(options.fake_mode),
       tracer_(options.tracer) {
   check_options(options);
+  if (told_) next_ = *told_;
   if (options.fakes_inputs && !fake_mode_) fake_mode_ = fake_mode_for(inputs);
   if (!tracer_) make_layers();
   if (!options.outer) return;
@@ -153,7 +155,7 @@ void TraceRun::make_layers() {
   tracer_->on_node = [this](Node& made) { note(made); };
   if (options_.writes_asserts && fake_mode_->options().shape_env) {
     const IntrusivePtr<ShapeEnv>& env = fake_mode_->options().shape_env;
-    next_.first_assert = told_ ? told_->first_assert : env->runtime_asserts().size();
+    if (!told_) next_.first_assert = env->runtime_asserts().size();
     tracer_->write_asserts_of(env, next_.first_assert);
   }
   if (!options_.functionalizes) return;
@@ -286,8 +288,7 @@ bool TraceRun::finish(const std::vector<Value>& results) {
   const std::vector<Tensor> roots =
       options_.keeps_aliases ? give_with_epilogue(results) : give_values(results);
   made_.num_values = roots.size();
-  if (options_.differentiates) differentiate(roots);
-  return true;
+  return !options_.differentiates || differentiate(roots);
 }
 
 std::vector<Tensor> TraceRun::give_values(const std::vector<Value>& results) {
@@ -366,6 +367,16 @@ Tensor TraceRun::tangent_of(const Tensor& root) {
   return shown(value);
 }
 
+// What a backward from value `i` raises, as far as that is known before it runs.
+std::optional<std::string> TraceRun::overwritten_error(size_t i, const Tensor& root,
+                                                       const std::vector<Tensor>& wanted) const {
+  for (const auto& [known, error] : next_.overwritten)
+    if (known == i) return error;
+  if (!options_.keeps_aliases) return std::nullopt;
+  const std::optional<Error> error = autograd::overwritten_error(root, wanted);
+  return error ? std::optional<std::string>(error->message()) : std::nullopt;
+}
+
 // Before the backward, which takes histories apart.
 void TraceRun::note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted) {
   if (roots.size() < 2) return;
@@ -383,7 +394,25 @@ void TraceRun::note_parts(const std::vector<Tensor>& roots, const std::vector<Te
   }
 }
 
-void TraceRun::differentiate(const std::vector<Tensor>& given) {
+void TraceRun::find_overwritten(const std::vector<Tensor>& roots,
+                                const std::vector<Tensor>& tangents,
+                                const std::vector<Tensor>& wanted) {
+  const autograd::OverwrittenErrors& errors = autograd::overwritten_errors();
+  const std::exception_ptr first = std::exchange(next_.error, nullptr);
+  const size_t known = next_.overwritten.size();
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const uint64_t before = errors.count;
+    try {
+      autograd::run_backward({roots[i]}, {tangents[i]}, true, false, wanted, true, false);
+    } catch (...) {
+      if (errors.count == before) throw;
+      next_.overwritten.emplace_back(made_.tangents[i], errors.last);
+    }
+  }
+  if (next_.overwritten.size() == known) std::rethrow_exception(first);
+}
+
+bool TraceRun::differentiate(const std::vector<Tensor>& given) {
   std::vector<Tensor> roots, tangents, wanted, by_input(seen_.inputs.size());
   for (const Source& source : sources_) {
     made_.gradients.insert(made_.gradients.end(), source.inputs.begin(), source.inputs.end());
@@ -391,10 +420,8 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i].defined()) continue;
-    const std::optional<Error> error =
-        options_.keeps_aliases ? autograd::overwritten_error(given[i], wanted) : std::nullopt;
-    if (error) {
-      made_.overwritten.emplace_back(i, error->message());
+    if (const std::optional<std::string> error = overwritten_error(i, given[i], wanted)) {
+      made_.overwritten.emplace_back(i, *error);
       continue;
     }
     made_.tangents.push_back(i);
@@ -409,8 +436,19 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
   if (!roots.empty() && !wanted.empty()) {
     const auto scope = options_.backward_scope ? options_.backward_scope() : nullptr;
     std::vector<size_t> arrivals;
-    const auto found =
-        autograd::run_backward(roots, tangents, false, false, wanted, true, false, &arrivals);
+    if (next_.error) {
+      find_overwritten(roots, tangents, wanted);
+      return false;
+    }
+    std::vector<Tensor> found;
+    const uint64_t before = autograd::overwritten_errors().count;
+    try {
+      found = autograd::run_backward(roots, tangents, false, false, wanted, true, false, &arrivals);
+    } catch (...) {
+      if (!options_.keeps_aliases || autograd::overwritten_errors().count == before) throw;
+      next_.error = std::current_exception();
+      return false;
+    }
     for (const size_t i : arrivals)
       made_.arrivals.insert(made_.arrivals.end(), sources_[i].inputs.begin(),
                             sources_[i].inputs.end());
@@ -425,6 +463,7 @@ void TraceRun::differentiate(const std::vector<Tensor>& given) {
     made_.written_back.push_back(i);
     give(seen_.inputs[i]);
   }
+  return true;
 }
 
 }  // namespace taeda::fx

@@ -1,6 +1,8 @@
 // One run of a program under the layers of a trace.
 #pragma once
 
+#include <exception>
+
 #include "taeda/autograd/node.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/epilogue.h"
@@ -29,25 +31,28 @@ class Origins {
 // has its place in the program. Does nothing where no program is being traced.
 TAEDA_API void note_origin(const Node& node);
 
-// Inputs whose memory is one value while the program runs, and where the assertions of the trace
-// begin in its environment.
-struct SharedRun {
-  std::vector<SharedMemory> memories;
-  size_t first_assert = 0;
+// What a run of the program found that the next one must know.
+struct EarlierRun {
+  std::vector<SharedMemory> memories;  // of inputs, which are one value while the program runs
+  size_t first_assert = 0;             // of the trace, in its environment
+  // Values that the program overwrites what their gradients need, with the error.
+  std::vector<std::pair<size_t, std::string>> overwritten;
+  // A backward raised this. The run finds out of which values; what it traces is of no use.
+  std::exception_ptr error;
 };
 
 class TraceRun {
  public:
-  // `shared`: what an earlier run found; null for the first one.
+  // `earlier`: what the run before found; null for the first one.
   TraceRun(const std::vector<Value>& inputs, const RetraceOptions& options,
-           const SharedRun* shared);
+           const EarlierRun* earlier);
 
   Origins& origins() { return origins_; }
 
-  // Nothing where the program writes to inputs that share memory with others and was not told of
-  // it: then `shared` is what the next run needs.
+  // Nothing where `found` is what the next run needs: the program writes to inputs that share
+  // memory with others, or overwrites what only a run of the backward tells that it needs.
   std::optional<Retraced> run(Program program);
-  const SharedRun& shared() const { return next_; }
+  const EarlierRun& found() const { return next_; }
 
   // A tensor that the program reads by its name.
   Tensor attribute(const std::string& name, const Tensor& real);
@@ -122,7 +127,7 @@ class TraceRun {
   // ---- results ----
   Value value_of(const Value& v);
   void give(const Value& v) { returned_.push_back(tracer_->arg_of(value_of(v))); }
-  // False: the run was not told that the program writes to shared inputs.
+  // False: the next run needs what this one found.
   bool finish(const std::vector<Value>& results);
   bool note_written();
   bool looks_otherwise(size_t i) const;
@@ -132,7 +137,12 @@ class TraceRun {
   Epilogue epilogue_of(const Seen& seen, const std::vector<Value>& results);
   void check_attributes();
   Tensor tangent_of(const Tensor& root);
-  void differentiate(const std::vector<Tensor>& given);
+  bool differentiate(const std::vector<Tensor>& given);
+  // Of each value by itself, whether its backward raises that something was overwritten.
+  void find_overwritten(const std::vector<Tensor>& roots, const std::vector<Tensor>& tangents,
+                        const std::vector<Tensor>& wanted);
+  std::optional<std::string> overwritten_error(size_t i, const Tensor& root,
+                                               const std::vector<Tensor>& wanted) const;
   void note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted);
   // Note [Gradients as a program]
   std::vector<Value> gradients_of(Program program);
@@ -143,8 +153,8 @@ class TraceRun {
 
   const RetraceOptions& options_;
   const std::vector<Value>& given_;
-  const SharedRun* told_;
-  SharedRun next_;
+  const EarlierRun* told_;
+  EarlierRun next_;
   IntrusivePtr<FakeMode> fake_mode_;  // null where operators run on real tensors
   IntrusivePtr<Tracer> tracer_;
   IntrusivePtr<FunctionalMode> functional_;  // null where nothing is functionalized

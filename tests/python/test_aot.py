@@ -678,6 +678,7 @@ class Two(t.Tensor):
 
     @staticmethod
     def __tensor_unflatten__(inner, context, size, stride):
+        assert (size, stride) == (inner["a"].shape, inner["a"].stride())
         return Two(inner["a"], inner["b"])
 
     @classmethod
@@ -695,15 +696,17 @@ class Two(t.Tensor):
         lambda x: Two(x, x * 2),
         lambda x: (x + 1, Two(x, x * 2) * 3),
         lambda x: [Two(Two(x, x + 1), x * 2) * 3, x - 1],
+        lambda x: (Two(t.cat([x, x]).view(2, -1), x), x.size(0)),
     ],
 )
-def test_wrappers_that_the_program_makes(f):
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_wrappers_that_the_program_makes(f, dynamic):
     def opened(v):
         if isinstance(v, (list, tuple)):
             return [opened(e) for e in v]
         return (opened(v.a), opened(v.b)) if isinstance(v, Two) else v
 
     x = t.arange(3.0)
-    compiled = aot_function(f, nop)
-    for given in (x, x + 5):
+    compiled = aot_function(f, nop, dynamic=dynamic)
+    for given in (x, x + 5, t.arange(5.0) if dynamic else x):
         assert equal(opened(compiled(given)), opened(f(given)))

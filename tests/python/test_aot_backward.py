@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import pytest
+from taeda.utils.checkpoint import checkpoint
 from watched_programs import BACKENDS, check, errors, leaf, line, look, looks
 
 import taeda as t
@@ -559,16 +560,68 @@ def overwritten_input(x, z):
     return y, z * x
 
 
+class Sine(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos()
+
+
+def overwritten_for_a_function(x, z):
+    y = Sine.apply(x)
+    x.add_(1)
+    return y, z * x
+
+
+def overwritten_for_a_region(x, z):
+    y = checkpoint(lambda v: v.sin().cos(), x, use_reentrant=False)
+    x.add_(1)
+    return y, z * x
+
+
+OVERWRITTEN = [
+    overwritten,
+    overwritten_input,
+    overwritten_for_a_function,
+    overwritten_for_a_region,
+]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("f", [overwritten, overwritten_input])
+@pytest.mark.parametrize("f", OVERWRITTEN)
 def test_an_overwritten_value_fails_in_the_backward_that_needs_it(f, backend):
     for g in (f, BACKENDS[backend](f)):
         leaf, z = t.ones(3, requires_grad=True), t.ones(3, requires_grad=True)
         y, good, *_ = g(leaf * 1, z)
         assert y.requires_grad
         assert t.equal(t.autograd.grad(good.sum(), z, retain_graph=True)[0], good.detach())
+        (first,) = t.autograd.grad(good.exp().sum(), leaf, create_graph=True, allow_unused=True)
+        if first is not None:
+            second = t.autograd.grad(first.sum(), z, retain_graph=True)[0]
+            assert t.allclose(second, (good.exp() * (1 + good)).detach())
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.sum().backward()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_another_loss_needs_may_be_overwritten(backend):
+    def f(x, y, b):
+        return x * b, y * 2, x.exp() + y
+
+    for g in (f, BACKENDS[backend](f)):
+        x, y, b = leaf(3), leaf(3), line(3)
+        of_b, of_none, of_x = g(x, y, b)
+        b.add_(1)
+        assert t.equal(t.autograd.grad(of_none.sum(), y, retain_graph=True)[0], t.full((3,), 2.0))
+        found = t.autograd.grad(of_x.sum(), [x, y], retain_graph=True)
+        assert t.allclose(found[0], x.detach().exp()) and t.equal(found[1], t.ones(3))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            of_b.sum().backward()
 
 
 def test_an_overwritten_value_that_no_loss_needs():

@@ -279,34 +279,38 @@ def trace_options(decompositions=None):
 
 
 class _Parts:
-    """A result of the traced program: itself, or the tensors of a wrapper that was made inside.
+    """A result of the traced program: itself, or what is in a wrapper that was made inside: its
+    tensors, then its sizes and strides that are symbols.
 
     The trace does not see such a wrapper made, but what it holds. One that requires gradients has
-    a history of its own and stays whole, as does one of sizes that are symbols.
+    a history of its own and stays whole.
     """
 
     def __init__(self, result, may_open):
         self.kind = None
-        self.tensors = [result]
+        self.leaves = [result]
         if not may_open or not is_traceable_wrapper_subclass(result) or result.requires_grad:
             return
-        numbers = (*result.size(), *result.stride())
-        if any(isinstance(number, taeda.SymInt) for number in numbers):
-            return
-        self.kind, self.size, self.stride = type(result), result.size(), result.stride()
+        self.kind = type(result)
         self.names, self.context = result.__tensor_flatten__()
         self.inner = [_Parts(getattr(result, name), True) for name in self.names]
-        self.tensors = [tensor for part in self.inner for tensor in part.tensors]
+        self.leaves = [leaf for part in self.inner for leaf in part.leaves]
+        numbers = (*result.size(), *result.stride())
+        self.leaves += [number for number in numbers if isinstance(number, taeda.SymInt)]
+        # None where a run gives the number.
+        self.numbers = [None if isinstance(n, taeda.SymInt) else n for n in numbers]
         # Lives as long as the compiled function, which the tensors of a trace must not.
         for part in self.inner:
-            part.tensors = None
+            part.leaves = None
 
-    def joined(self, tensors):
-        """The result of a run, of the next of these tensors."""
+    def joined(self, leaves):
+        """The result of a run, of the next of these leaves."""
         if self.kind is None:
-            return next(tensors)
-        inner = {name: part.joined(tensors) for name, part in zip(self.names, self.inner)}
-        return self.kind.__tensor_unflatten__(inner, self.context, self.size, self.stride)
+            return next(leaves)
+        inner = {name: part.joined(leaves) for name, part in zip(self.names, self.inner)}
+        numbers = [next(leaves) if n is None else n for n in self.numbers]
+        size, stride = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+        return self.kind.__tensor_unflatten__(inner, self.context, taeda.Size(size), tuple(stride))
 
 
 def aot_function(
@@ -356,17 +360,17 @@ def aot_function(
                 results, out_spec = pytree.tree_flatten(fn(*own_args, **own_kwargs))
                 made_inside = not any(map(is_traceable_wrapper_subclass, values))
                 parts = [_Parts(result, made_inside) for result in results]
-                tensors = [tensor for part in parts for tensor in part.tensors]
+                leaves = [leaf for part in parts for leaf in part.leaves]
                 for part in parts:
-                    part.tensors = None
-                return tensors
+                    part.leaves = None
+                return leaves
 
             compiled = Compiled(program, leaves, compilers, dynamic)
             first_spec = in_spec
         elif in_spec != first_spec:
             raise RuntimeError("the function was compiled for arguments nested in another way")
-        tensors = iter(compiled(leaves))
-        return pytree.tree_unflatten([part.joined(tensors) for part in parts], out_spec)
+        given = iter(compiled(leaves))
+        return pytree.tree_unflatten([part.joined(given) for part in parts], out_spec)
 
     return returned_function
 
