@@ -88,7 +88,7 @@ PyObject* set_state(PyObject* self, PyObject* state) {
   return guarded([&] {
     const Tensor& t = expect_tensor(state, "set_state(): argument 'new_state'");
     TAEDA_CHECK_TYPE(t.dtype() == DType::UInt8 && t.is_contiguous() && t.is_cpu(),
-                     "expected a torch.ByteTensor, but got ", t.dtype());
+                     "RNG state must be a torch.ByteTensor, but got ", t.dtype());
     generator_of(self).set_state(
         {static_cast<const uint8_t*>(t.data()), static_cast<size_t>(t.numel())});
     return Py_NewRef(self);

@@ -34,6 +34,7 @@ CALLS = [
     "t.randn(5, generator=g)",
     "t.randint(-5, 9, (40,), generator=g)",
     "t.randint(2**40, (40,), generator=g)",
+    "t.empty(20, dtype=t.int64).random_(-(2**63), None, generator=g)",
     "t.randperm(40, generator=g)",
     "t.bernoulli(t.linspace(0, 1, 40), generator=g)",
     "t.bernoulli(t.linspace(0, 1, 40, dtype=t.float64), generator=g)",

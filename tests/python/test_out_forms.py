@@ -277,3 +277,44 @@ def test_gradients_pass_through_copied_results():
     assert t.allclose(x.grad, A / A.norm(2, 1, True))
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         t.kron(x, x, out=t.empty(0, dtype=t.float64))
+
+
+COPIES = {
+    "alias_copy": (),
+    "as_strided_copy": ((2, 2), (1, 1)),
+    "detach_copy": (),
+    "diagonal_copy": (),
+    "expand_copy": ((2, 3, 4),),
+    "permute_copy": ((1, 0),),
+    "select_copy": (0, 1),
+    "slice_copy": (0, 1, 2),
+    "squeeze_copy": (0,),
+    "t_copy": (),
+    "transpose_copy": (0, 1),
+    "unfold_copy": (0, 2, 1),
+    "unsqueeze_copy": (0,),
+    "view_copy": ((4, 3),),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_views_are_written_to_out(name):
+    function, args = getattr(t, name), COPIES[name]
+    wanted = function(A, *args)
+    out = t.empty(0, dtype=t.float64)
+    assert function(A, *args, out=out) is out and t.equal(out, wanted)
+    turned = t.empty(wanted.shape[::-1], dtype=t.float64).permute(*range(wanted.dim())[::-1])
+    strides = turned.stride()
+    assert t.equal(function(A, *args, out=turned), wanted) and turned.stride() == strides
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        assert t.equal(function(A, *args, out=t.empty(7, dtype=t.float64)), wanted)
+    with pytest.raises(RuntimeError, match=FLOAT):
+        function(A, *args, out=t.empty(wanted.shape, dtype=t.int64))
+    own = A.clone()
+    assert t.equal(function(own, *args, out=own), wanted)
+
+
+def test_parts_are_copied():
+    parts = t.split_copy(A, 2)
+    assert [part.shape for part in parts] == [(2, 4), (1, 4)]
+    assert t.equal(t.cat(parts), A) and parts[0].data_ptr() != A.data_ptr()

@@ -22,6 +22,12 @@
 
 namespace taeda::python {
 
+void need_gradient(const Tensor& t) {
+  TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
+              "Only Tensors of floating point and complex dtype can require gradients");
+  autograd::set_requires_grad(t, true);
+}
+
 namespace {
 
 const Param tensor_params[] = {
@@ -37,12 +43,6 @@ const Signature tensor_signature[] = {
      "False, bool "
      "requires_grad = False)",
      tensor_params, 6}};
-
-void need_gradient(const Tensor& t) {
-  TAEDA_CHECK(autograd::is_differentiable(t.dtype()),
-              "Only Tensors of floating point and complex dtype can require gradients");
-  autograd::set_requires_grad(t, true);
-}
 
 // The numbers of a storage, whose memory the tensor shares; an undefined one for other data.
 Tensor over_storage(PyObject* data, DType given) {

@@ -22,6 +22,9 @@ Tensor tensor_sharing_data(PyObject* data, DType dtype, Device device);
 // A tensor over the memory of an object with __array_interface__; undefined if it has none.
 Tensor tensor_from_array_interface(PyObject* array, bool is_shared);
 
+// Sets requires_grad; of integers it is an error.
+void need_gradient(const Tensor& t);
+
 extern PyMethodDef factory_table[];
 extern PyMethodDef mode_table[];
 extern PyMethodDef shape_table[];

@@ -65,7 +65,7 @@ PyObject* make_subclass(PyObject*, PyObject* const* argv, Py_ssize_t nargs, PyOb
     Tensor t = separate(args.tensor(1));
     const uint8_t reads = class_reads(args.string(3), args.boolean(4), args.boolean(5));
     if (reads) t.impl()->extra().read_from_class = reads;
-    if (args.boolean(2)) autograd::set_requires_grad(t, true);
+    if (args.boolean(2)) need_gradient(t);
     return tensor_object(reinterpret_cast<PyTypeObject*>(args.object(0)), t);
   });
 }

@@ -48,9 +48,9 @@ void check_sample_weights(const Tensor& weight, const Tensor& indices, const Ten
   TAEDA_CHECK(mode == kSumBag, "embedding_bag: per_sample_weights only supported with mode='sum'");
   TAEDA_CHECK(samples.dtype() == weight.dtype(),
               "Expected tensor for argument #1 'weight' to have "
-              "the same type as tensor for argument #1 'per_sample_weights'; but type ",
-              weight.dtype(), " does not equal ", samples.dtype(),
-              " (while checking arguments for embedding_bag)");
+              "the same type as tensor for argument #1 'per_sample_weights'; but type torch.",
+              weight.dtype(), "Tensor does not equal torch.", samples.dtype(),
+              "Tensor (while checking arguments for embedding_bag)");
   TAEDA_CHECK(samples.dim() == 1 && samples.sym_numel() == indices.sym_numel(),
               "embedding_bag: got per_sample_weights of ", samples.sym_sizes(), ", expected ",
               indices.sym_numel(), " numbers");

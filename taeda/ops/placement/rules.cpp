@@ -111,7 +111,6 @@ namespace {
 void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                         std::string_view reduce, bool include_self) {
   const int64_t d = wrap_dim(dim, self.dim());
-  warn("index_reduce() is in beta and the API may change at any time.");
   TAEDA_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
               "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ",
               reduce, ".");
@@ -121,8 +120,8 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
   TAEDA_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32,
               "index_reduce_(): Expected dtype int32/int64 for index but got: ", index.dtype());
   TAEDA_CHECK(self.dtype() == source.dtype(),
-              "index_reduce_(): self and source expected to have the same dtype, but got (self) ",
-              self.dtype(), " and (source) ", source.dtype());
+              "index_reduce_(): self (", self.dtype(), ") and source (", source.dtype(),
+              ") must have the same scalar type");
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool && !self.is_complex(), "\"",
                               include_self ? "index_func_" : "index_reduce_func_exclude_input_init",
                               "\" not implemented for '", self.dtype(), "'");
@@ -137,6 +136,15 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
               "source tensor shape must match self tensor shape, excluding the specified "
               "dimension. Got self.shape = ",
               self.sym_sizes(), " source.shape = ", source.sym_sizes());
+  warn("index_reduce() is in beta and the API may change at any time.");
+}
+
+// The index for each element of `source`. index_select has the IndexError of one out of range.
+Tensor reduced_places(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  const SymInt size = self.dim() == 0 ? SymInt(1) : self.sym_size(wrap_dim(dim, self.dim()));
+  const Tensor places =
+      taeda::arange(Scalar(size), DType::Int64, std::nullopt, index.device(), std::nullopt);
+  return slice_index(places.index_select(0, index.reshape({SymInt(-1)})), source, dim);
 }
 
 }  // namespace
@@ -144,19 +152,19 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                     std::string_view reduce, bool include_self) {
   check_index_reduce(self, dim, index, source, reduce, include_self);
-  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  const Tensor at = reduced_places(self, dim, index, source);
   return self.scatter_reduce(dim, at, source, reduce, include_self);
 }
 Tensor& index_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                       std::string_view reduce, bool include_self) {
   check_index_reduce(self, dim, index, source, reduce, include_self);
-  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  const Tensor at = reduced_places(self, dim, index, source);
   return self.scatter_reduce_(dim, at, source, reduce, include_self);
 }
 Tensor& index_reduce_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          std::string_view reduce, bool include_self, Tensor& out) {
   check_index_reduce(self, dim, index, source, reduce, include_self);
-  const Tensor at = slice_index(index.to(DType::Int64), source, dim);
+  const Tensor at = reduced_places(self, dim, index, source);
   return taeda::scatter_reduce_out(out, self, dim, at, source, reduce, include_self);
 }
 

@@ -24,10 +24,12 @@ SymIntVec with_last_sizes(const Tensor& self, SymIntList last) {
 void check_output_size(const char* op, SymIntList output_size, int64_t spatial) {
   TAEDA_CHECK(static_cast<int64_t>(output_size.size()) == spatial, op, ": output_size must be ",
               spatial);
+  std::string given;
+  for (const SymInt& size : output_size) given += str(given.empty() ? "" : ", ", size);
   for (const SymInt& size : output_size)
     TAEDA_CHECK(size >= SymInt(0), op,
-                ": elements of output_size must be greater than or equal to 0 but received ",
-                output_size);
+                ": elements of output_size must be greater than or equal to 0 but received {",
+                given, "}");
 }
 
 // In the input's format where planes are pooled; what is pooled of volumes is rows.

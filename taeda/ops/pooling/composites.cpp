@@ -7,6 +7,7 @@
 #include "taeda/ops/pooling/checks.h"
 #include "taeda/ops/pooling/declarations.h"
 #include "taeda/ops/pooling/functions.h"
+#include "taeda/ops/pooling/windows.h"
 #include "taeda/ops/size_limits.h"
 
 namespace taeda::impl {
@@ -52,7 +53,7 @@ void check_positive(const char* what, int64_t value) {
 
 // This form has errors of its own in PyTorch.
 void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
-                      IntList dilation) {
+                      IntList dilation, bool ceil_mode) {
   bool is_filled = self.dim() == 2 || self.dim() == 3;
   for (int64_t d = self.dim() == 2 ? 0 : 1; is_filled && d < self.dim(); ++d)
     is_filled = self.sym_size(d) != SymInt(0);
@@ -71,13 +72,16 @@ void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, I
               "max_pool1d() padding should be at most half of kernel size, but got padding=",
               padding[0], " and kernel_size=", kernel_size[0]);
   check_positive("dilation", dilation[0]);
+  const PoolWindow window = pool_window("max_pool1d", 1, kernel_size, stride, padding, dilation);
+  const SymInt count = pooled_size(self.sym_size(-1), window, 0, ceil_mode);
+  TAEDA_CHECK(count >= SymInt(1), "max_pool1d() Invalid computed output size: ", count);
 }
 
 }  // namespace
 
 Tensor max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
-  check_max_pool1d(self, kernel_size, stride, padding, dilation);
+  check_max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode);
   return std::get<0>(
       taeda::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }

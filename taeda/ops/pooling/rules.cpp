@@ -14,6 +14,14 @@ void check_window_positive(const char* what, const IntVec& values) {
     TAEDA_CHECK(v > 0, what, " should be greater than zero, but got ", IntList(values));
 }
 
+void check_dilation_positive(const IntVec& dilation) {
+  std::string given;
+  for (size_t d = 0; d < dilation.size(); ++d)
+    given += str(d ? " " : "", "dilation", "THW"[3 - dilation.size() + d], ": ", dilation[d]);
+  for (const int64_t v : dilation)
+    TAEDA_CHECK(v > 0, "dilation should be greater than zero, but got ", given);
+}
+
 // The last sizes as in "2x5x4".
 std::string crossed(SymIntList sizes, int64_t last) {
   std::string out;
@@ -58,7 +66,7 @@ SymIntVec pooled_sizes(const char* op, const Tensor& self, const PoolWindow& w, 
   for (const int64_t stride : w.stride) TAEDA_CHECK(stride != 0, "stride should not be zero");
   check_window_positive("kernel size", w.kernel);
   check_window_positive("stride", w.stride);
-  check_window_positive("dilation", w.dilation);
+  check_dilation_positive(w.dilation);
   if (spatial == 2)
     check_rank_2d(self);
   else

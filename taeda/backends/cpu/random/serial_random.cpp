@@ -178,8 +178,9 @@ void integers(Tensor& self, IntegerRange range, bool are_all, MersenneTwister& r
   const bool takes_two = are_all ? is_long : range.count == 0 || range.count >= kShort;
   fill(self, [&] {
     const uint64_t word = takes_two ? random.random64() : random.random();
-    const uint64_t drawn = range.count == 0 ? word : word % range.count;
-    return static_cast<int64_t>(drawn + static_cast<uint64_t>(range.first));
+    // Of all 64-bit integers the word is one, counted from nowhere.
+    if (range.count == 0) return static_cast<int64_t>(word);
+    return static_cast<int64_t>(word % range.count + static_cast<uint64_t>(range.first));
   });
 }
 
