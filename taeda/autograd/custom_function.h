@@ -17,7 +17,7 @@ struct CustomCall {
   Span<Tensor> non_differentiable;
   // Saved by a step behind the forward, which sees what the forward returned: no input that came
   // back as it is may be among them.
-  Span<Tensor> saved_behind;
+  Span<Tensor> saved_behind = {};
   ViewOfInput view = &view_without_grad;
 };
 

@@ -228,7 +228,7 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
 }
 Tensor& renorm_(Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   // What the factor's gradient reads is overwritten by the copy alone, behind it.
-  return self.copy_(renorm(self.clone(), p, dim, maxnorm));
+  return self.copy_(taeda::renorm(self.clone(), p, dim, maxnorm));
 }
 Tensor& renorm_out(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm,
                    Tensor& out) {
