@@ -60,6 +60,26 @@ def test_a_function_that_remembers_and_writes_does_so_once():
     assert log == ["call", 4, "call", "call"]
 
 
+def test_functions_that_remember_are_made_and_counted_inside():
+    def program(x):
+        @functools.lru_cache
+        def twice(n):
+            return n * 2
+
+        @functools.cache
+        def fibonacci(n):
+            return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+        y = x * twice(3) + twice(3)
+        try:
+            y = y + fibonacci(10)
+        except NameError:
+            y = y - 1
+        return y, twice.cache_info()[:2], fibonacci.cache_info()[:2]
+
+    assert is_same(compiled_by("eager", program)(t.ones(2)), program(t.ones(2)))
+
+
 def test_remembered_results_are_one_object():
     @functools.lru_cache(maxsize=4)
     def made(n):

@@ -123,3 +123,30 @@ def test_objects_of_c_keep_their_attributes(program, backend):
         compiled = t.compile(function, backend=backend)
         for _ in range(2):
             assert vars(compiled(t.ones(2))) == {"z": 3}
+
+
+class Kept:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        Kept.value.__set__(self, value)
+
+
+class Shadowing(Kept):
+    """Something else by the name of a slot of its base."""
+
+    __slots__ = ()
+    value = property(lambda self: Kept.value.__get__(self) * 2)
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_slots_that_a_derived_class_hides(breaks):
+    def program(x):
+        made = Shadowing(x + 1)
+        if breaks:
+            t._dynamo.graph_break()
+        return made, made.value
+
+    made, value = t.compile(program, backend="eager")(t.ones(2))
+    assert value.tolist() == made.value.tolist() == [4, 4]
+    assert Kept.value.__get__(made).tolist() == [2, 2]

@@ -151,3 +151,12 @@ def test_errors_are_pythons(name):
     compiled = t.compile(program, backend="eager", fullgraph=True)
     for f in ERRORS[name]:
         assert repr(compiled(t.ones(1), f)) == repr(program(t.ones(1), f))
+
+
+def test_zeros_have_signs():
+    def program(x, f):
+        return x + 1, abs(f), str(f), math.copysign(1, f), math.atan2(f, -1.0), -f
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for f in (1.5, 2.5, 0.0, -0.0, -1.5, 0.0):
+        assert repr(compiled(t.ones(1), f)) == repr(program(t.ones(1), f))

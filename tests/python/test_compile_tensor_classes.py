@@ -49,6 +49,22 @@ class Scaled(Tensor):
         self.scale = 3
 
 
+class Settable(Tensor):
+    """A class with a property that is set and deleted."""
+
+    @property
+    def scale(self):
+        return self.kept
+
+    @scale.setter
+    def scale(self, value):
+        self.kept = value * 2
+
+    @scale.deleter
+    def scale(self):
+        self.kept = 1
+
+
 class Unasked(Tensor):
     """A class whose results are plain."""
 
@@ -95,6 +111,13 @@ def by_new(x):
     return Tensor.__new__(Own, x + 1) * 2, Tensor.__new__(Tensor, [1.0]) + x
 
 
+def with_property(x):
+    y, z = Settable(x), Settable(x)
+    y.scale = z.scale = 3
+    del z.scale
+    return y, y * y.scale, z * z.scale
+
+
 def of_unasked(x):
     y = Unasked(x * 2)
     return y, type(y).__name__, isinstance(y, Unasked), type(y + 1).__name__, y + 1
@@ -110,7 +133,7 @@ def of_parameters(x):
     "program",
     [
         *(by_class, of_numbers, of_sizes, of_tensors, of_a_class, by_super, by_make_subclass),
-        *(with_init, by_new, of_unasked, of_parameters),
+        *(with_init, by_new, with_property, of_unasked, of_parameters),
     ],
 )
 def test_calls_of_classes_are_captured(program, backend):

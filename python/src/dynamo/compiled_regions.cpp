@@ -307,7 +307,7 @@ class ActiveCapture final : public dynamo::Capturing {
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
       region_.attempts.erase(PyThread_get_thread_ident());
-      owner_.early_calls_[PyThread_get_thread_ident()].clear();
+      capture_.settle_early_calls();
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
       owner_.tell("graph", std::to_string(taken.count()), first_code_, first_line_);
       return true;
@@ -552,6 +552,10 @@ std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
   tell("begin", "", frames.front()->code->object, frames.front()->code->object->co_firstlineno);
   if (raises()) return nullptr;
   Region& region = regions_[place_of(frames)];
+  const State& state = *frames.front();
+  const bool is_begun = frames.size() == 1 && state.next == state.code->instructions.data() &&
+                        region.attempt().break_at == 0;
+  if (is_begun) early_calls_[PyThread_get_thread_ident()].clear();
   is_provisional = region.is_provisional = region.is_fresh =
       stance == Stance::AotEagerThenCompile && region.entries.empty() && !region.is_seen;
   try {

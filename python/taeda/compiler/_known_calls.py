@@ -241,6 +241,13 @@ def _locks(module):
         yield from _as(LOCK, kind.__enter__, kind.__exit__)
 
 
+def _paths(module):
+    """Paths say what they are by methods of Python, and since 3.12 take texts apart in C."""
+    for name in ("fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex"):
+        if hasattr(module, name):
+            yield getattr(module, name), PURE
+
+
 def _json(module):
     # What these classes make is called, and reads its arguments.
     yield from _as(PURE, module.make_encoder, module.make_scanner)
@@ -390,8 +397,7 @@ _TABLES = {
     "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
     "math": _all_pure,
     "operator": _all_pure,
-    # Paths say what they are by methods of Python.
-    "posix": lambda m: _as(PURE, m.fspath),
+    "posix": _paths,
     "re": _regular_expressions,
     "sys": lambda m: _as(PURE, m.exc_info, m.exception, m.intern, m.getrecursionlimit),
     "taeda": _package,

@@ -572,6 +572,17 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     return;
   }
   if (recorder_.is_value(object)) {
+    PyTypeObject* type = recorder_.class_of(object);
+    PyObject* found = _PyType_Lookup(type, name);
+    if (found != nullptr && is_property(found)) {
+      const char* const part = value == nullptr ? "fdel" : "fset";
+      Owned method(need(PyObject_GetAttrString(found, part)));
+      if (!PyFunction_Check(method.get())) throw Break{"a write to an attribute of a tensor"};
+      check_class(type);
+      Owned done(value == nullptr ? call_nested(method.get(), {object})
+                                  : call_nested(method.get(), {object, value}));
+      return;
+    }
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;

@@ -27,6 +27,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -105,6 +106,8 @@ class Capture final : public Capturing {
   // Whether a break is an error, and calls that an earlier capture of the same call made.
   void set_whole(bool is_whole) { is_whole_ = is_whole; }
   void share_early_calls(EarlyCalls* calls) { early_calls_ = calls; }
+  // Once the region is compiled. The program comes to the other calls behind it.
+  void settle_early_calls();
   // The exception at hand leaves the program: the region should have ended before it was raised.
   void end_at_raised(std::string reason);
   // Where the region should have ended, so that it could be compiled; 0 where that is not known.
@@ -269,6 +272,9 @@ class Capture final : public Capturing {
   Owned rehearse(const Call& call, PyObject* function);
   class Rehearsal;
   bool take_early_call(PyObject* callable, PyObject* key);
+  bool is_taken(const EarlyCalls::value_type& made) const {
+    return taken_calls_.contains({made.first.get(), made.second.get()});
+  }
   // ---- classes (class_checks.cpp) ----
   PyObject* call_isinstance(PyObject* object, PyObject* classes);
   bool has_protocol(PyObject* object, PyObject* protocol);
@@ -444,10 +450,11 @@ class Capture final : public Capturing {
   std::unordered_set<void*> addresses_;                        // that the program asked for by id()
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
-  std::vector<RememberedCall> remembered_;  // `held_` keeps what they name
-  int num_rehearsals_ = 0;                  // of functions that remember, that run now
-  Owned rehearsed_;                         // what they gave, by function and key
-  std::vector<Draw> draws_;                 // in their order; `held_` keeps what they name
+  std::set<std::pair<PyObject*, PyObject*>> taken_calls_;  // of those; kept
+  std::vector<RememberedCall> remembered_;                 // `held_` keeps what they name
+  int num_rehearsals_ = 0;   // of functions that remember, that run now
+  Owned rehearsed_;          // what they gave, by function and key
+  std::vector<Draw> draws_;  // in their order; `held_` keeps what they name
   std::string reason_;
   std::unique_ptr<Entry> entry_;
   Owned failure_;

@@ -141,18 +141,24 @@ Owned Capture::rehearse(const Call& call, PyObject* function) {
   return result;
 }
 
-// Whether an earlier capture made the call, for this one.
+// Whether an earlier capture made the call, or this one, for the first run. It stays on the list
+// for another attempt, should this one come to nothing.
 bool Capture::take_early_call(PyObject* callable, PyObject* key) {
   if (early_calls_ == nullptr) return false;
   for (auto it = early_calls_->begin(); it != early_calls_->end(); ++it) {
-    if (it->first.get() != callable) continue;
+    if (it->first.get() != callable || is_taken(*it)) continue;
     const int is_equal = PyObject_RichCompareBool(it->second.get(), key, Py_EQ);
     need(is_equal);
     if (!is_equal) continue;
-    early_calls_->erase(it);
+    for (const Owned* part : {&it->first, &it->second}) keep(part->get());
+    taken_calls_.emplace(it->first.get(), it->second.get());
     return true;
   }
   return false;
+}
+
+void Capture::settle_early_calls() {
+  std::erase_if(*early_calls_, [&](const auto& made) { return is_taken(made); });
 }
 
 // While a function runs on stand-ins for the sake of what it does.
@@ -204,8 +210,10 @@ PyObject* Capture::call_remembered(const Call& call, PyObject* function, PyObjec
     }
     recorder_.rewind(mark);
     if (is_behind_write) {
-      Owned unseen(need(recorder_.call_natively(function, args.get(), kwargs.get())));
-      if (!same_constant(unseen.get(), tried.get())) {
+      // It may also miss what was written: a cell that has no contents so far.
+      Owned unseen(recorder_.call_natively(function, args.get(), kwargs.get()));
+      if (!unseen) PyErr_Clear();
+      if (!unseen || !same_constant(unseen.get(), tried.get())) {
         forget(rehearsed_.get());
         if (is_whole_) return tried.release();
         throw Break{behind_write};

@@ -297,17 +297,32 @@ class Recipes {
       PyObject* slots = reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots;
       for (Py_ssize_t i = 0; slots != nullptr && i < PyTuple_GET_SIZE(slots); ++i) {
         PyObject* name = PyTuple_GET_ITEM(slots, i);
-        Owned item(PyObject_GenericGetAttr(object, name));
+        PyObject* slot = PyDict_GetItemWithError(type->tp_dict, name);
+        const bool is_slot = slot != nullptr && Py_IS_TYPE(slot, &PyMemberDescr_Type);
+        auto* of = reinterpret_cast<PyObject*>(type);
+        Owned item(is_slot ? Py_TYPE(slot)->tp_descr_get(slot, object, of) : nullptr);
         if (!item) {
           PyErr_Clear();
           continue;
         }
         capture_.keep(item.get());
+        if (_PyType_Lookup(Py_TYPE(object), name) != slot) {
+          fill_hidden_slot(target, slot, item.get());
+          continue;
+        }
         fill.parts.push_back(value(name));
         fill.parts.push_back(value(item.get()));
       }
     }
     if (!fill.parts.empty()) add(std::move(fill));
+  }
+
+  // One that a derived class has something else by the name of.
+  void fill_hidden_slot(int target, PyObject* slot, PyObject* item) {
+    Owned set(need(PyObject_GetAttrString(slot, "__set__")));
+    capture_.keep(set.get());
+    const int part = value(item);
+    add({.kind = Action::Kind::Call, .parts = {target, part}, .object = set.get()});
   }
 
   // A method of C bound to an object, as an attribute of it.

@@ -113,7 +113,11 @@ PyTypeObject* container_of(PyTypeObject* type) {
 bool is_plain_instance(PyTypeObject* type) {
   for (; type != &PyBaseObject_Type; type = type->tp_base) {
     if (type == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT) &&
+    // Classes of C add nothing either where their instances are as large as those of their base, as
+    // typing.Generic since Python 3.12.
+    const bool has_more =
+        type->tp_base == nullptr || type->tp_basicsize != type->tp_base->tp_basicsize;
+    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT) && has_more &&
         reinterpret_cast<PyHeapTypeObject*>(type)->ht_slots == nullptr)
       return false;
   }

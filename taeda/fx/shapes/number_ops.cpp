@@ -170,10 +170,9 @@ const Expr* negated(ExprPool& pool, const Expr* a) {
 }
 
 const Expr* absolute(ExprPool& pool, const Expr* a) {
-  const Expr *number = as_number(pool, a), *minus = negated(pool, number);
-  if (number->kind == SymKind::Int) return pool.make(ExprOp::Max, number, minus);
-  const Expr* zero = pool.constant(ExprValue::of(0.0));
-  return pool.where(pool.make(ExprOp::Ge, number, zero), number, minus);
+  if (a->kind == SymKind::Float) return pool.make(ExprOp::Fabs, {a});
+  const Expr* number = as_number(pool, a);
+  return pool.make(ExprOp::Max, number, pool.negate(number));
 }
 
 }  // namespace taeda::fx

@@ -238,6 +238,11 @@ ExprValue ShapeEnv::specialize(const Expr* e) {
     expect_true(pool_.make(ExprOp::Eq, e, pool_.constant(*seen)));
     return *seen;
   }
+  // Zeros of both signs are equal, and other numbers.
+  if (e->kind == SymKind::Float && e->value.number == 0) {
+    const Expr* sign = pool_.make(ExprOp::Copysign, pool_.constant(ExprValue::of(1.0)), e);
+    record(pool_.make(ExprOp::Eq, sign, pool_.constant(sign->value)));
+  }
   // A NaN equals nothing.
   const bool is_nan = e->kind == SymKind::Float && std::isnan(e->value.number);
   record(is_nan ? pool_.make(ExprOp::Ne, e, e)
