@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "taeda/aot/kept_writes.h"
+#include "taeda/aot/missing_tangents.h"
 #include "taeda/aot/saved_reads.h"
 #include "taeda/autograd/autocast.h"
 #include "taeda/autograd/custom_function.h"
@@ -122,9 +123,9 @@ class CompiledNode final : public autograd::CustomNode {
     std::vector<Tensor> given = is_recorded ? grads.vec() : materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
-    std::vector<Tensor> found = is_recorded
-                                    ? function_->run_twice(unpack_inputs(), given, random_)
-                                    : function_->run_backward(unpack_saved(grads), given, written_);
+    std::vector<Tensor> found =
+        is_recorded ? function_->run_twice(unpack_inputs(), given, random_)
+                    : function_->run_backward(unpack_saved(grads), grads, given, written_);
     function_->drop_unreached(grads, found);
     route(std::move(found), grad_inputs);
   }
@@ -302,7 +303,8 @@ class Compiler {
     made_->saved_reads_ = saved_reads(*made_->parts_->backward, made_->parts_->saved.size());
     note_changing_sizes(*made_->parts_->forward);
     compile_forward(attribute);
-    if (!options_.compiles_backward_late) made_->backward();
+    if (!options_.compiles_backward_late)
+      made_->backward(std::vector<bool>(t.tangents.size(), true));
     return made_;
   }
 
@@ -631,20 +633,29 @@ void CompiledFunction::drop_unreached(Span<Tensor> grads, std::vector<Tensor>& f
   }
 }
 
-const fx::CompiledFn& CompiledFunction::backward() const {
+const fx::CompiledFn& CompiledFunction::backward(const std::vector<bool>& given) const {
   const std::lock_guard lock(mutex_);
-  if (!backward_)
-    backward_ = options_.backward(*parts_->backward,
-                                  [&](const std::string& name) { return attributes_.at(name); });
-  return backward_;
+  fx::CompiledFn& run = backwards_[given];
+  if (run) return run;
+  const auto read = [&](const std::string& name) { return attributes_.at(name); };
+  if (std::ranges::count(given, false) == 0)
+    return run = options_.backward(*parts_->backward, read);
+  const IntrusivePtr<fx::Graph> graph =
+      without_missing(*parts_->backward, parts_->saved.size(), given, traced_.gradients.size());
+  return run = options_.backward(*graph, read);
 }
 
 std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& saved,
-                                                   const std::vector<Tensor>& grads,
+                                                   Span<Tensor> grads,
+                                                   const std::vector<Tensor>& zeros_for_missing,
                                                    const std::vector<Tensor>& written) const {
   std::vector<Value> inputs = saved;
-  for (const size_t i : traced_.tangents) inputs.push_back(grads.at(i));
-  const fx::CompiledFn& run = backward();
+  std::vector<bool> given;
+  for (const size_t i : traced_.tangents) {
+    given.push_back(grads[i].defined());
+    inputs.push_back(zeros_for_missing.at(i));
+  }
+  const fx::CompiledFn& run = backward(given);
   const autograd::NoGrad unrecorded;
   const ExcludeKeys cast_already(Key::Autocast);
   const std::vector<Value> results = run(inputs);

@@ -68,9 +68,10 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Of the tensors among the inputs: the order in which eager has their gradients.
   Span<uint32_t> edge_ranks() const { return edge_ranks_; }
   // What the backward does with gradients of values: one per input, undefined where there is none.
-  // `written`: inputs that the backward writes to.
-  std::vector<Tensor> run_backward(const std::vector<Value>& saved,
-                                   const std::vector<Tensor>& grads,
+  // `zeros_for_missing`: the same gradients, all defined. `written`: inputs that the backward
+  // writes to.
+  std::vector<Tensor> run_backward(const std::vector<Value>& saved, Span<Tensor> grads,
+                                   const std::vector<Tensor>& zeros_for_missing,
                                    const std::vector<Tensor>& written) const;
   // The same from the inputs, as a function that is differentiable itself; it is compiled at the
   // first call with such gradients, of which some may be undefined. `random`: the states before the
@@ -90,7 +91,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   void check_apart(const std::vector<Value>& inputs) const;
   void check_duplicates(const std::vector<Value>& inputs) const;
   void check_gradients(const std::vector<Value>& inputs) const;
-  const fx::CompiledFn& backward() const;
+  const fx::CompiledFn& backward(const std::vector<bool>& given) const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
   std::shared_ptr<CompiledFunction> compile_twice(std::vector<size_t> given,
@@ -101,7 +102,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::optional<fx::Plan> epilogue_;
   bool gives_nothing_ = false;  // and there is no epilogue
   fx::CompiledFn forward_;
-  mutable fx::CompiledFn backward_;  // compiled when it runs first
+  // By which tangents are given; compiled when they run first.
+  mutable std::map<std::vector<bool>, fx::CompiledFn> backwards_;
   size_t num_inputs_ = 0;
   std::vector<uint32_t> edge_ranks_;
   std::vector<std::vector<bool>> saved_reads_;

@@ -536,23 +536,22 @@ bool Run::run_both_forms(size_t index) {
 bool Run::compare_forms(FunctionRef<bool(bool is_native)> run, bool is_native,
                         const std::vector<int>& written, const std::string& text) {
   if (!is_native) return run(false);
-  const auto contents = [&] {
-    std::vector<std::vector<char>> all;
-    for (const int memory : written) {
-      const char* at = state_.memories[memory];
-      const int64_t bytes = state_.layout->numels[memory] *
-                            static_cast<int64_t>(item_size(program_.memories[memory].dtype));
-      all.emplace_back(at, at + bytes);
-    }
-    return all;
+  const auto content = [&](int memory) {
+    const char* at = state_.memories[memory];
+    const int64_t bytes = state_.layout->numels[memory] *
+                          static_cast<int64_t>(item_size(program_.memories[memory].dtype));
+    return std::vector<char>(at, at + bytes);
   };
-  // Inputs are read where they are written.
-  const std::vector<std::vector<char>> before = contents();
+  // Inputs are read where they are written. Memory of a library's result is there behind the call.
+  std::vector<std::pair<int, std::vector<char>>> before;
+  for (const int memory : written)
+    if (program_.memories[memory].kind == Memory::Kind::Input)
+      before.emplace_back(memory, content(memory));
   const bool is_good = run(false);
-  const std::vector<std::vector<char>> interpreted = contents();
-  for (size_t i = 0; i < written.size(); ++i)
-    if (program_.memories[written[i]].kind == Memory::Kind::Input)
-      std::copy(before[i].begin(), before[i].end(), state_.memories[written[i]]);
+  std::vector<std::vector<char>> interpreted;
+  for (const int memory : written) interpreted.push_back(content(memory));
+  for (const auto& [memory, bytes] : before)
+    std::copy(bytes.begin(), bytes.end(), state_.memories[memory]);
   TAEDA_CHECK(run(true) == is_good, "a native kernel found an index out of range where the ",
               "interpreted one did not, or the other way round:\n", text);
   if (!is_good) return false;

@@ -254,6 +254,23 @@ def a_loss_that_some_inputs_do_not_reach(run):
 
 
 @program
+def a_loss_beside_an_infinite_gradient(run):
+    x = t.tensor([0.0, 1.0, 4.0], requires_grad=True)
+    w = leaf(3)
+
+    def f(x, w):
+        h = x * w
+        return h.sqrt(), h * 3, t.stack([h.rsqrt(), h * x])[1] + x
+
+    results = run(f)(x, w)
+    seen = []
+    for chosen in ([1], [2], [1, 2]):
+        loss = sum(results[i].sum() for i in chosen)
+        seen += t.autograd.grad(loss, [x, w], retain_graph=True)
+    return looks(*seen)
+
+
+@program
 def gradients_of_gradients_that_no_loss_reaches(run):
     x, y = leaf(3), leaf(3)
     a, b = run(lambda x, y: (x.exp(), y.sin() * x))(x, y)

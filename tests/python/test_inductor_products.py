@@ -549,3 +549,15 @@ def test_products_of_batches_that_do_not_merge():
 
     inputs = [t.randn(2, 32, 3, 4), W]
     assert same(captured(f, inputs, mode="real")(*inputs), f(*inputs))
+
+
+@pytest.mark.parametrize("dtype", [t.float32, t.complex64])
+def test_forms_are_compared_where_a_kernel_writes_an_operand_alone(dtype):
+    def f(a):
+        return (a * 2).t().contiguous() @ a
+
+    for rows in (4, 200):
+        x = t.randn(rows, 3, dtype=dtype)
+        compiled = captured(f, (x,), native="wait", check=True)
+        assert compiled.report()[0]["steps"][0]["prologues"]
+        assert t.allclose(compiled(x), f(x), atol=1e-4)

@@ -144,6 +144,23 @@ def test_a_tensor_from_data_is_a_copy_of_a_constant():
     assert taeda.equal(gm(taeda.ones(2)), taeda.tensor([1.0, 2.0]))
 
 
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("is_before_autograd", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[[0, 2]],
+        lambda x: x[:, [[0, 1], [1, 2]]] * 2,
+        lambda x: x[[0, 1], [2, 0]],
+        lambda x: x[[True, False, True, False]],
+    ],
+)
+def test_lists_are_indices(f, is_before_autograd, mode):
+    x = taeda.arange(12.0).reshape(4, 3)
+    gm = make_fx(f, tracing_mode=mode, pre_dispatch=is_before_autograd)(x)
+    assert taeda.equal(gm(x + 1), f(x + 1))
+
+
 def test_stack_traces_name_the_users_line():
     gm = make_fx(lambda x: x.relu(), record_stack_traces=True)(taeda.ones(2))
     node = next(n for n in gm.graph.nodes if n.op == "call_function")

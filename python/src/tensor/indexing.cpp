@@ -273,7 +273,7 @@ class Walk {
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         "indices (got ",
         Py_TYPE(o)->tp_name, ")");
-    Tensor t = tensor_from_data(o, DType::Undefined, Device());
+    Tensor t = lifted_from_data(o, DType::Undefined, Device());
     // Numbers are cut to integers; an empty list has no element to tell its type.
     return is_mask(t) ? t : taeda::to(t, Device(), DType::Int64);
   }
