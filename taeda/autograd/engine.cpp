@@ -62,9 +62,9 @@ class Run final : public ExecFilter {
   std::vector<IntrusivePtr<Node>> remaining_order() const;
 
   void add_root(Edge edge, Tensor grad) {
-    const uint32_t i = table_.insert(edge.node.get()).first;
-    receive(table_[i], edge.input, std::move(grad));
-    roots_.push_back(std::move(edge.node));
+    const uint32_t i = table_.insert(edge.function.get()).first;
+    receive(table_[i], edge.input_nr, std::move(grad));
+    roots_.push_back(std::move(edge.function));
   }
   void count_dependencies();
   // Both restrict the run to the nodes that lead to `edge`: its gradient becomes a result, or its
@@ -143,7 +143,7 @@ void Run::count_dependencies() {
     stack.pop_back();
     for (const Edge& edge : node->next_edges()) {
       if (!edge) continue;
-      const auto [next, is_new] = table_.insert(edge.node.get());
+      const auto [next, is_new] = table_.insert(edge.function.get());
       ++table_[next].dependencies;
       if (is_new) stack.push_back(next);
     }
@@ -152,15 +152,15 @@ void Run::count_dependencies() {
 
 void Run::capture(const Edge& edge, size_t result) {
   is_restricted_ = true;
-  const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+  const uint32_t i = edge ? table_.find(edge.function.get()) : NodeTable::kNone;
   if (i == NodeTable::kNone) return;
   table_[i].has_capture = true;
-  captures_.push_back({i, edge.input, result});
+  captures_.push_back({i, edge.input_nr, result});
 }
 
 void Run::require(const Edge& edge) {
   is_restricted_ = true;
-  const uint32_t i = edge ? table_.find(edge.node.get()) : NodeTable::kNone;
+  const uint32_t i = edge ? table_.find(edge.function.get()) : NodeTable::kNone;
   if (i != NodeTable::kNone) table_[i].is_needed = true;
 }
 
@@ -184,7 +184,7 @@ void Run::mark_needed() {
         stack.pop_back();
         continue;
       }
-      const Node* next_node = edges[top.edge].node.get();
+      const Node* next_node = edges[top.edge].function.get();
       const uint32_t next = next_node ? table_.find(next_node) : NodeTable::kNone;
       if (next != NodeTable::kNone && !is_seen[next]) {
         is_seen[next] = true;
@@ -212,9 +212,9 @@ std::vector<IntrusivePtr<Node>> Run::remaining_order() const {
     const Span<Edge> edges = goes_on ? node->next_edges() : Span<Edge>();
     const Span<uint32_t> ranks = node->edge_ranks();
     for (size_t e = 0; e < edges.size(); ++e) {
-      const uint32_t i = edges[e] ? table_.find(edges[e].node.get()) : NodeTable::kNone;
+      const uint32_t i = edges[e] ? table_.find(edges[e].function.get()) : NodeTable::kNone;
       if (i == NodeTable::kNone || !is_wanted(table_[i]) || --dependencies[i] != 0) continue;
-      ready.push_back({edges[e].node->sequence_nr(), i, rank_of(ranks, e)});
+      ready.push_back({edges[e].function->sequence_nr(), i, rank_of(ranks, e)});
       std::push_heap(ready.begin(), ready.end());
     }
     if (ready.empty()) return order;
@@ -280,8 +280,8 @@ void Run::apply(Node& node, Grads& grads) {
               grad_inputs_.size());
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i]) continue;
-    validate_gradient(edges[i].node->input_metadata(edges[i].input), grad_inputs_[i], node.name(),
-                      i);
+    validate_gradient(edges[i].function->input_metadata(edges[i].input_nr), grad_inputs_[i],
+                      node.name(), i);
   }
   if (__builtin_expect(is_anomaly_enabled() && does_anomaly_check_nan(), 0))
     check_for_nan(node, grad_inputs_);
@@ -293,10 +293,10 @@ void Run::send(const Node& node) {
   const Span<uint32_t> ranks = node.edge_ranks();
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i]) continue;
-    const uint32_t next = table_.find(edges[i].node.get());
+    const uint32_t next = table_.find(edges[i].function.get());
     NodeState& state = table_[next];
     if (!is_wanted(state)) continue;
-    if (grad_inputs_[i].defined()) receive(state, edges[i].input, std::move(grad_inputs_[i]));
+    if (grad_inputs_[i].defined()) receive(state, edges[i].input_nr, std::move(grad_inputs_[i]));
     --state.dependencies;
     enqueue(next, rank_of(ranks, i));
   }

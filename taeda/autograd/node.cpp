@@ -38,7 +38,7 @@ bool erase_id(Hooks& hooks, uint64_t id) {
 
 void release_edges(EdgeList& edges) {
   for (Edge& edge : edges)
-    if (edge.node) release_node(std::move(edge.node));
+    if (edge.function) release_node(std::move(edge.function));
   edges.clear();
 }
 

@@ -20,11 +20,11 @@ namespace taeda::autograd {
 class Node;
 class SavedVisitor;
 
-// Where a gradient goes: input `input` of `node`. No node: the argument needs no gradient.
+// Where a gradient goes: input `input_nr` of `function`. No function: the argument needs none.
 struct Edge {
-  IntrusivePtr<Node> node;
-  uint32_t input = 0;
-  explicit operator bool() const { return static_cast<bool>(node); }
+  IntrusivePtr<Node> function;
+  uint32_t input_nr = 0;
+  explicit operator bool() const { return static_cast<bool>(function); }
 };
 using EdgeList = SmallVector<Edge, 2>;
 
@@ -156,10 +156,11 @@ class TAEDA_API Node : public RefCounted {
 
   void set_next_edges(EdgeList edges) { next_edges_ = std::move(edges); }
   Span<Edge> next_edges() const { return {next_edges_.data(), next_edges_.size()}; }
+  const Edge& next_edge(size_t i) const { return next_edges_[i]; }
   size_t num_edges() const { return next_edges_.size(); }
   bool has_edge(size_t i) const { return static_cast<bool>(next_edges_[i]); }
   bool needs_input(size_t i) const {
-    const Node* next = next_edges_[i].node.get();
+    const Node* next = next_edges_[i].function.get();
     return next && (!autograd_detail::exec_filter || autograd_detail::exec_filter->allows(*next));
   }
   // Any of the edges [from, from + count): a TensorList argument.

@@ -12,7 +12,7 @@ namespace {
 class Search final : public SavedVisitor {
  public:
   explicit Search(Span<Tensor> inputs) {
-    for (const Tensor& t : inputs) wanted_.insert(gradient_edge(t).node.get());
+    for (const Tensor& t : inputs) wanted_.insert(gradient_edge(t).function.get());
   }
 
   std::optional<Error> from(Node* root) {
@@ -48,12 +48,12 @@ class Search final : public SavedVisitor {
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next < node->num_edges()) {
-        Node* behind = node->next_edges()[next++].node.get();
+        Node* behind = node->next_edges()[next++].function.get();
         if (behind && seen.insert(behind).second) path.emplace_back(behind, 0);
         continue;
       }
       bool leads = wanted_.count(node) != 0;
-      for (const Edge& edge : node->next_edges()) leads |= leads_.count(edge.node.get()) != 0;
+      for (const Edge& edge : node->next_edges()) leads |= leads_.count(edge.function.get()) != 0;
       if (leads) leads_.insert(node);
       finished.push_back(node);
       path.pop_back();
@@ -70,7 +70,7 @@ class Search final : public SavedVisitor {
 
 std::optional<Error> overwritten_error(const Tensor& root, Span<Tensor> inputs) {
   const Edge edge = gradient_edge(root);
-  return edge ? Search(inputs).from(edge.node.get()) : std::nullopt;
+  return edge ? Search(inputs).from(edge.function.get()) : std::nullopt;
 }
 
 }  // namespace taeda::autograd

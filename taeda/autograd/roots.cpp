@@ -47,9 +47,9 @@ Root make_root(const Tensor& root, Tensor seed, size_t index) {
 }
 
 Tensor make_seed(const Edge& edge, Tensor grad, size_t index) {
-  TAEDA_CHECK(edge && edge.input < edge.node->num_inputs(), "element ", index,
+  TAEDA_CHECK(edge && edge.input_nr < edge.function->num_inputs(), "element ", index,
               " of tensors is not an edge of a graph");
-  const InputMetadata& like = edge.node->input_metadata(edge.input);
+  const InputMetadata& like = edge.function->input_metadata(edge.input_nr);
   const SymIntList sizes(like.sizes);
   if (grad.defined()) {
     check_seed(sizes, like.dtype, grad, index);
@@ -62,7 +62,7 @@ Tensor make_seed(const Edge& edge, Tensor grad, size_t index) {
 }
 
 Root make_root(Edge edge, Tensor seed, size_t index) {
-  validate_gradient(edge.node->input_metadata(edge.input), seed, nullptr, index);
+  validate_gradient(edge.function->input_metadata(edge.input_nr), seed, nullptr, index);
   return {std::move(edge), std::move(seed)};
 }
 

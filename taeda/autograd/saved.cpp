@@ -65,7 +65,7 @@ struct SavedTensor::Packed final : RefCounted {
   WeakPtr<Node> accumulator;  // an input that is a leaf; the graph keeps it
   bool requires_grad = false;
 
-  ~Packed() override { release_node(std::move(edge.node)); }
+  ~Packed() override { release_node(std::move(edge.function)); }
 };
 
 SavedTensor::SavedTensor(const Tensor& tensor, bool is_output) : is_output_(is_output) {
@@ -114,7 +114,7 @@ void SavedTensor::pack(SavedTensorHooks& hooks, const Tensor& tensor) {
     kept->requires_grad = true;
     Edge edge = gradient_edge(tensor);
     if (is_leaf(tensor))
-      kept->accumulator = WeakPtr<Node>(edge.node);
+      kept->accumulator = WeakPtr<Node>(edge.function);
     else
       kept->edge = std::move(edge);
   }
@@ -178,8 +178,8 @@ Tensor SavedTensor::unpack_packed(Node* node) const {
   Tensor restored = detached(data);
   if (!kept.requires_grad) return restored;
   AutogradMetaImpl& meta = meta_of(restored);
-  meta.grad_fn = kept.edge.node;
-  meta.output_nr = kept.edge.input;
+  meta.grad_fn = kept.edge.function;
+  meta.output_nr = kept.edge.input_nr;
   meta.grad_accumulator = kept.accumulator;
   restored.impl()->set_requires_grad_flag(true);
   return restored;

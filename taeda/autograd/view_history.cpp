@@ -45,13 +45,13 @@ const char* explain(ViewOrigin origin) {
 
 // Lets a chain of view nodes that leads to `leaf` lead to `edge`.
 void relink(const Node* leaf, Node* node, Edge edge) {
-  while (const Node* next = node->next_edges()[0].node.get()) {
+  while (const Node* next = node->next_edges()[0].function.get()) {
     if (next == leaf) {
       EdgeList edges(1);
       edges[0] = std::move(edge);
       return node->set_next_edges(std::move(edges));
     }
-    node = node->next_edges()[0].node.get();
+    node = node->next_edges()[0].function.get();
   }
 }
 

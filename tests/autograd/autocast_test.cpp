@@ -49,10 +49,10 @@ TEST(Autocast, KeepsOneCastOfAWeight) {
   const Tensor a = matrix(), weight = matrix(true);
   Region region(DeviceType::CPU);
   const Tensor first = mm(a, weight), second = mm(a, weight);
-  EXPECT_EQ(grad_fn(first)->next_edges()[1].node, grad_fn(second)->next_edges()[1].node);
+  EXPECT_EQ(grad_fn(first)->next_edges()[1].function, grad_fn(second)->next_edges()[1].function);
   autocast::set_cache_enabled(false);
   const Tensor third = mm(a, weight);
-  EXPECT_NE(grad_fn(first)->next_edges()[1].node, grad_fn(third)->next_edges()[1].node);
+  EXPECT_NE(grad_fn(first)->next_edges()[1].function, grad_fn(third)->next_edges()[1].function);
 }
 
 TEST(Autocast, GradientsComeBackInTheLeafsDType) {

@@ -60,6 +60,21 @@ def test_hooks_and_nodes(names):
     assert name == "MulBackward0" and was_removed
 
 
+def test_edges_of_nodes(names):
+    found = names.edges(t.ones(2, requires_grad=True))
+    assert found == ["AddBackward00", "MaxBackward00"]
+
+
+def test_tensors_are_objects_of_python(names):
+    is_tensor, twice = names.unpacked(t.tensor([1.0, 2.0]))
+    assert is_tensor and twice.tolist() == [2.0, 4.0]
+    assert names.unpacked([1.0]) == (False, None)
+
+
+def test_lists_of_sizes(names):
+    assert names.lists() == [2, 3, 3, 6, 8, 4, 1, 4]
+
+
 def test_forward_mode(names):
     values, tangent = names.pushed_forward(t.tensor([2.0, 3.0]), t.tensor([1.0, 10.0]))
     assert (values.tolist(), tangent.tolist()) == ([8.0, 27.0], [12.0, 270.0])

@@ -141,6 +141,39 @@ def test_bytes_are_rounded():
     assert y.dtype == t.uint8 and y[0, 0].tolist() == [[0, 128, 255], [255, 128, 0]]
 
 
+def test_rows_of_bytes_are_rounded_before_columns():
+    x = t.tensor([[0, 1], [0, 1]], dtype=t.uint8).repeat(2, 1)[None, None]
+    assert F.interpolate(x, (1, 1), mode="bilinear", antialias=True).item() == 1
+    # 0.5 becomes 1 in the first pass, and a half of 1 and 0 becomes 1 in the second.
+    y = t.tensor([[[[0, 1], [0, 0]]]], dtype=t.uint8)
+    assert F.interpolate(y, (1, 1), mode="bilinear").item() == 1
+
+
+def test_an_axis_of_bytes_that_keeps_its_size_is_copied():
+    x = t.randint(0, 256, (1, 3, 8, 8), dtype=t.uint8)
+    for mode in ("bilinear", "bicubic"):
+        assert t.equal(F.interpolate(x, scale_factor=1.05, mode=mode), x)
+
+
+@pytest.mark.parametrize(
+    "mode, wide", [("bilinear", 0), ("bilinear", 1), ("bicubic", 0), ("bicubic", 1)]
+)
+@pytest.mark.parametrize("channels", [1, 3, 6])
+@pytest.mark.parametrize("size", [(13, 14), (3, 4), (9, 20), (40, 7), (9, 11)])
+def test_images_of_bytes_are_pytorchs(torch, mode, wide, channels, size):
+    numbers = t.randint(0, 256, (2, channels, 9, 11), dtype=t.uint8)
+    options = {"size": size, "mode": mode, "antialias": bool(wide)}
+
+    def resized(module, x, layout, corners):
+        x = x.contiguous(memory_format=getattr(module, layout))
+        made = module.nn.functional.interpolate(x, align_corners=corners, **options)
+        return made.tolist()
+
+    for given in itertools.product(("contiguous_format", "channels_last"), (False, True)):
+        theirs = resized(torch, torch.from_numpy(numbers.numpy()), *given)
+        assert resized(t, numbers, *given) == theirs
+
+
 @pytest.mark.parametrize(
     "call, error, phrase",
     [

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ATen/Context.h"
+#include "ATen/DimVector.h"
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
 #include "ATen/Operators.h"
@@ -12,6 +13,7 @@
 #include "c10/core/DeviceType.h"
 #include "c10/core/ScalarType.h"
 #include "c10/util/Exception.h"
+#include "c10/util/accumulate.h"
 #include "c10/util/complex.h"
 #include "c10/util/irange.h"
 

@@ -29,6 +29,7 @@ T parallel_reduce(int64_t begin, int64_t end, int64_t grain, T ident, const F& f
   });
   return std::accumulate(parts.begin(), parts.end(), ident, sf);
 }
+inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
 namespace internal {
 inline constexpr int64_t GRAIN_SIZE = 32768;
 }

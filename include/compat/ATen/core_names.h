@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "c10/macros/Macros.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/value.h"
 #include "taeda/taeda.h"

@@ -12,7 +12,17 @@ namespace torch {
 using Library = ::taeda::dispatch::Library;
 namespace jit {
 using Stack = ::taeda::dispatch::Stack;
+template <class... T>
+void push(Stack& stack, T&&... values) {
+  (stack.emplace_back(std::forward<T>(values)), ...);
 }
+inline c10::IValue pop(Stack& stack) {
+  c10::IValue last = std::move(stack.back());
+  stack.pop_back();
+  return last;
+}
+inline void drop(Stack& stack, size_t count) { stack.resize(stack.size() - count); }
+}  // namespace jit
 
 // A function as a kernel, also one that reads the stack itself, with PyTorch's signature:
 // void (const c10::OperatorHandle&, [c10::DispatchKeySet,] torch::jit::Stack*).

@@ -26,9 +26,9 @@ using autograd::Edge;
 // A GradientEdge is a tuple (node, output_nr, ownership_token).
 bool read_edge(PyObject* o, Edge& edge) {
   if (!PyTuple_Check(o) || PyTuple_GET_SIZE(o) < 2) return false;
-  edge.node = node_behind(PyTuple_GET_ITEM(o, 0));
-  if (!edge.node) return false;
-  edge.input = static_cast<uint32_t>(to_int64(PyTuple_GET_ITEM(o, 1)));
+  edge.function = node_behind(PyTuple_GET_ITEM(o, 0));
+  if (!edge.function) return false;
+  edge.input_nr = static_cast<uint32_t>(to_int64(PyTuple_GET_ITEM(o, 1)));
   return true;
 }
 
@@ -270,7 +270,7 @@ PyObject* delay_error(PyObject*, PyObject* args) {
 PyObject* grad_accumulator(PyObject*, PyObject* o) {
   return guarded([&] {
     const Tensor& t = expect_tensor(o, "the argument");
-    return wrap_node(autograd::gradient_edge(t).node);
+    return wrap_node(autograd::gradient_edge(t).function);
   });
 }
 

@@ -43,9 +43,9 @@ PyObject* node_next_functions(const Node& node) {
   const auto edges = node.next_edges();
   Ref tuple(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
   for (size_t i = 0; i < edges.size(); ++i) {
-    Ref next(checked(wrap_node(edges[i].node)));
+    Ref next(checked(wrap_node(edges[i].function)));
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
-                     checked(Py_BuildValue("(OI)", next.get(), edges[i].input)));
+                     checked(Py_BuildValue("(OI)", next.get(), edges[i].input_nr)));
   }
   return tuple.release();
 }

@@ -94,9 +94,13 @@ def margin_order(p, weight):
         raise ValueError("weight must be one-dimensional")
 
 
-def listed_reduction(reduction, size_average=None, reduce=None):
+def listed_reduction(reduction, size_average=None, reduce=None, phrase="valid"):
     if size_average is None and reduce is None and reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not valid")
+        raise ValueError(f"{reduction} is not {phrase}")
+
+
+def poisson_reduction(reduction, size_average, reduce):
+    listed_reduction(reduction, size_average, reduce, "a valid value for reduction")
 
 
 def gumbel_eps(eps):

@@ -165,8 +165,8 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full,
                          double eps, int64_t reduction) {
-  const Tensor spread = spread_variance(var, input);
   TAEDA_CHECK_VALUE(!has_negative(var), "var has negative entry/entries");
+  const Tensor spread = spread_variance(var, input);
   TAEDA_CHECK(!is_integral(var.dtype(), true), "result type ", default_dtype(),
               " can't be cast to the desired output type ", cpp_name(var.dtype()));
   // The floor has no part in the gradient.
@@ -199,9 +199,9 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
                            double margin, int64_t reduction) {
   TAEDA_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
               "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-              "input1: ",
-              input1.sym_sizes(), ", input2: ", input2.sym_sizes(),
-              ", target: ", target.sym_sizes(), " ");
+              "input1: torch.Size(",
+              input1.sym_sizes(), "), input2: torch.Size(", input2.sym_sizes(),
+              "), target: torch.Size(", target.sym_sizes(), ") ");
   const Tensor rank = target.neg().mul(input1.sub(input2));
   return reduced(positive_part(rank.add(Scalar(margin))), reduction);
 }

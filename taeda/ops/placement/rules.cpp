@@ -119,9 +119,8 @@ void check_index_reduce(const Tensor& self, int64_t dim, const Tensor& index, co
                     " with type: ", index.dtype(), " and size: ", index.sym_sizes());
   TAEDA_CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32,
               "index_reduce_(): Expected dtype int32/int64 for index but got: ", index.dtype());
-  TAEDA_CHECK(self.dtype() == source.dtype(),
-              "index_reduce_(): self (", self.dtype(), ") and source (", source.dtype(),
-              ") must have the same scalar type");
+  TAEDA_CHECK(self.dtype() == source.dtype(), "index_reduce_(): self (", self.dtype(),
+              ") and source (", source.dtype(), ") must have the same scalar type");
   TAEDA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool && !self.is_complex(), "\"",
                               include_self ? "index_func_" : "index_reduce_func_exclude_input_init",
                               "\" not implemented for '", self.dtype(), "'");

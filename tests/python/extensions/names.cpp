@@ -1,5 +1,8 @@
 // Names of PyTorch's C++ interface beyond those of the other extensions, one function per group.
+#include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/autocast_mode.h>
+#include <c10/util/SmallVector.h>
 #include <c10/util/irange.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -34,6 +37,42 @@ std::tuple<torch::Tensor, torch::Tensor, std::string, bool> hooked(torch::Tensor
   y.register_hook([](torch::Tensor) {});
   torch::autograd::backward({y.sum()}, {});
   return {x.grad(), y.grad(), y.grad_fn()->name(), x.remove_hook(id)};
+}
+
+// The nodes behind x * 3 + y, and the inputs of theirs that the gradients go to.
+std::vector<std::string> edges(torch::Tensor x) {
+  auto y = torch::cat({x, x});
+  auto node = (x.sum() * 3 + std::get<1>(y.max(0)).sum() + std::get<0>(y.max(0))).grad_fn();
+  std::vector<std::string> found;
+  for (const auto i : c10::irange(node->next_edges().size())) {
+    const torch::autograd::Edge& edge = node->next_edge(i);
+    if (edge.function) found.push_back(edge.function->name() + std::to_string(edge.input_nr));
+  }
+  return found;
+}
+
+// The object of a tensor, twice of it, and whether another object is a tensor.
+std::tuple<bool, py::object> unpacked(py::object object) {
+  if (!THPVariable_Check(object.ptr())) return {false, py::none()};
+  const at::Tensor twice = THPVariable_Unpack(object.ptr()) * 2;
+  return {true, py::reinterpret_steal<py::object>(THPVariable_Wrap(twice))};
+}
+
+std::vector<int64_t> lists() {
+  at::DimVector dims = {2, 3};
+  c10::SmallVector<int64_t, 4> more(dims.begin(), dims.end());
+  more.push_back(at::maybe_wrap_dim(-1, 4));
+  std::vector<int64_t> found = at::infer_size({3, 1}, more);
+  found.push_back(c10::multiply_integers(dims));
+  found.push_back(c10::sum_integers(more));
+  found.push_back(at::divup(7, 2));
+  torch::jit::Stack stack;
+  torch::jit::push(stack, 4, torch::ones({1}), 5);
+  torch::jit::drop(stack, 1);
+  found.push_back(torch::jit::pop(stack).toTensor().numel());
+  found.push_back(torch::jit::pop(stack).toInt());
+  if (C10_UNLIKELY(!stack.empty())) found.clear();
+  return found;
 }
 
 // The values and the tangent of x^3 along a direction.
@@ -142,6 +181,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
     return torch::rand({3}, at::make_generator<at::CPUGeneratorImpl>(seed));
   });
   m.def("hooked", &hooked);
+  m.def("edges", &edges);
+  m.def("unpacked", &unpacked);
+  m.def("lists", &lists);
   m.def("pushed_forward", &pushed_forward);
   m.def("shifted", [](torch::Tensor x) { return Shifted::apply(x); });
   m.def("dispatched", &dispatched);

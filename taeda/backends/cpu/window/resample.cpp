@@ -9,6 +9,7 @@
 
 #include "taeda/backends/cpu/pointwise/runs.h"
 #include "taeda/backends/cpu/window/resample_axis.h"
+#include "taeda/backends/cpu/window/resample_bytes.h"
 #include "taeda/backends/cpu/window/volume.h"
 #include "taeda/backends/cpu/window/window_rows.h"
 #include "taeda/base/parallel.h"
@@ -195,8 +196,13 @@ void resample(Filter filter, const Tensor& self, bool align_corners, const Scale
   const Tensor x = self.contiguous(format);
   DenseResult made(out, format);
   const Volume from(x, spatial, format), to(out, spatial, format);
-  const auto run = x.dtype() == DType::Double ? &weighted<double> : &weighted<float>;
-  run(filter, x, align_corners, scales, from, made.tensor(), to);
+  if (x.dtype() == DType::Byte && spatial == 2) {
+    resample_bytes(filter, static_cast<const uint8_t*>(x.data()), from, align_corners, scales,
+                   static_cast<uint8_t*>(made.tensor().data()), to);
+  } else {
+    const auto run = x.dtype() == DType::Double ? &weighted<double> : &weighted<float>;
+    run(filter, x, align_corners, scales, from, made.tensor(), to);
+  }
   made.finish();
 }
 

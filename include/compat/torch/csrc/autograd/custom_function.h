@@ -9,6 +9,7 @@ namespace taeda::autograd {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 using tensor_list = variable_list;
+using edge_list = std::vector<Edge>;
 }  // namespace taeda::autograd
 
 namespace torch {

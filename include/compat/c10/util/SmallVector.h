@@ -1,0 +1,4 @@
+// c10::SmallVector.
+#pragma once
+
+#include "ATen/core_names.h"
