@@ -13,14 +13,14 @@ class Walk {
   explicit Walk(Span<Tensor> inputs) : num_inputs_(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       edges_.push_back(gradient_edge(inputs[i]));
-      wanted_[edges_.back().node.get()].push_back(i);
+      wanted_[edges_.back().function.get()].push_back(i);
     }
   }
 
   // Without recursion, since chains are long.
   const std::vector<bool>& from(const Tensor& t) {
     const Edge edge = gradient_edge(t);
-    const Node* root = edge.node.get();
+    const Node* root = edge.function.get();
     std::vector<std::pair<const Node*, size_t>> path;
     const auto visit = [&](const Node* node) {
       if (!node || !reached_.emplace(node, std::vector<bool>(num_inputs_)).second) return;
@@ -31,13 +31,13 @@ class Walk {
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next < node->num_edges()) {
-        visit(node->next_edges()[next++].node.get());
+        visit(node->next_edges()[next++].function.get());
         continue;
       }
       std::vector<bool>& here = reached_[node];
       for (const Edge& edge : node->next_edges()) {
         if (!edge) continue;
-        const std::vector<bool>& behind = reached_[edge.node.get()];
+        const std::vector<bool>& behind = reached_[edge.function.get()];
         for (size_t i = 0; i < num_inputs_; ++i)
           if (behind[i]) here[i] = true;
       }
