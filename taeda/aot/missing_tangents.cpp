@@ -5,11 +5,14 @@
 #include <unordered_set>
 
 #include "taeda/fx/passes/dead_code.h"
+#include "taeda/fx/trace_run.h"
+#include "taeda/ops/functions.h"
 #include "taeda/ops/operators.h"
 
 namespace taeda::aot {
 namespace {
 
+using dispatch::Value;
 using fx::Arg;
 using fx::Node;
 
@@ -53,7 +56,12 @@ class Remover {
     if (sum.dtype() != part.dtype() || sum.sym_sizes() != part.sym_sizes() ||
         sum.sym_strides() != part.sym_strides())
       return false;
-    node.replace_uses(Arg(rest));
+    // In memory of its own, as the sum is: views of it stay views of one value.
+    const fx::InsertBefore before(graph_, node);
+    Node& copy = graph_.call(ops::clone, {Arg(rest)});
+    copy.set_val(node.val());
+    reached_.insert(&copy);
+    node.replace_uses(Arg(&copy));
     return true;
   }
 
@@ -66,7 +74,8 @@ class Remover {
       if (!zeros) {
         const fx::InsertBefore before(graph_, node);
         zeros = &graph_.call(ops::zeros_like, {Arg(input)});
-        zeros->set_val(input->val());
+        const fx::FreshThread thread;
+        zeros->set_val(Value(taeda::zeros_like(input->val().get<Tensor>())));
       }
       node.replace_input(*input, Arg(zeros));
     }

@@ -271,6 +271,20 @@ def a_loss_beside_an_infinite_gradient(run):
 
 
 @program
+def a_loss_whose_gradient_is_expanded(run):
+    x = line(2, 16).t().requires_grad_()
+
+    def f(x):
+        h = x.sum(0, keepdim=True)
+        return h.square(), h.max(1)[0], x.sum()[None] + 1, x.mean()
+
+    results, seen = run(f)(x), []
+    for i in range(4):
+        seen += t.autograd.grad(results[i].sum(), x, retain_graph=True)
+    return [g.tolist() for g in seen]
+
+
+@program
 def gradients_of_gradients_that_no_loss_reaches(run):
     x, y = leaf(3), leaf(3)
     a, b = run(lambda x, y: (x.exp(), y.sin() * x))(x, y)
