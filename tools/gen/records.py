@@ -87,7 +87,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              name = Python's}; inplace_function = true where PyTorch offers the in-place form of
              several tensors as a function; gives_first = true where PyTorch's binding gives the
              first argument back; deprecated = older orders of all positional parameters, which are
-             taken with a warning; varargs = "size"; functional = how nn.functional offers
+             taken with a warning; offered = true where Python takes the form of an overload that
+             has no variants; varargs = "size"; functional = how nn.functional offers
              it (nn_functional.py)
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   seen_whole   composite that modes and classes see itself, before it comes apart
