@@ -250,7 +250,9 @@ def case(r, s, params, index):
             text += f"          Tensor& given = a.tensor({out_at});\n"
             given = "given"
             if r.data.get("factory"):
-                text += f"          check_out_options({given}, {values['dtype']}, {values['layout']}, {values['device']});\n"
+                # A dtype that is not given is that of the memory.
+                dtype_at = next(i for i, p in enumerate(params) if p.name == "dtype")
+                text += f"          check_out_options({given}, a.opt_dtype({dtype_at}), {values['layout']}, {values['device']});\n"
         given_out = [values[a.name] for a in r.out.arguments if a not in outs]
         call_out = f"[&]() -> decltype(auto) {{ {gil}return taeda::{function_name(r.out)}({', '.join([given, *given_out])}); }}()"
         text += (
