@@ -101,22 +101,20 @@ OutSpec im2col_spec(const Tensor& self, IntList kernel_size, IntList dilation, I
               "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
               "dimensions for input, but got: ",
               self.sym_sizes());
-  SymInt blocks = 1;
-  for (int64_t d = 0; d < 2; ++d) {
-    const SymInt count =
-        patch_count(self.sym_size(ndim - 2 + d), d, kernel_size, dilation, padding, stride);
-    TAEDA_CHECK(count >= SymInt(1), "Given input with spatial size ",
-                bracketed(last_sizes(self, 2)), ", kernel_size=", bracketed(kernel_size),
-                ", dilation=", bracketed(dilation), ", padding=", bracketed(padding),
-                ", calculated shape of the array of sliding blocks has ", count, " in dimension ",
-                d, ", but its components must be at least one.");
-    blocks *= count;
-  }
+  const auto count = [&](int64_t d) {
+    return patch_count(self.sym_size(ndim - 2 + d), d, kernel_size, dilation, padding, stride);
+  };
+  const SymInt high = count(0), wide = count(1);
+  TAEDA_CHECK(high >= SymInt(1) && wide >= SymInt(1), "Given input with spatial size ",
+              bracketed(last_sizes(self, 2)), ", kernel_size=", bracketed(kernel_size),
+              ", dilation=", bracketed(dilation), ", padding=", bracketed(padding),
+              ", calculated shape of the array of sliding blocks as (", high, ", ", wide,
+              "), but its components must be at least one.");
   check_patch_dtype("im2col_out_cpu", self.dtype());
   SymIntVec sizes;
   if (ndim == 4) sizes.push_back(self.sym_size(0));
   sizes.push_back(self.sym_size(ndim - 3) * SymInt(kernel_size[0] * kernel_size[1]));
-  sizes.push_back(blocks);
+  sizes.push_back(high * wide);
   return OutSpec(SymIntList(sizes), self.dtype(), self.device());
 }
 
@@ -137,7 +135,7 @@ OutSpec col2im_spec(const Tensor& self, SymIntList output_size, IntList kernel_s
   TAEDA_CHECK(columns % per_place == SymInt(0),
               "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
               "but got input.size(1)=",
-              columns, " and kernel_size=", kernel_size, ".");
+              columns, " and kernel_size=", bracketed(kernel_size), ".");
   const SymInt high = patch_count(output_size[0], 0, kernel_size, dilation, padding, stride),
                wide = patch_count(output_size[1], 1, kernel_size, dilation, padding, stride);
   TAEDA_CHECK(length == high * wide, "Given output_size=", bracketed(output_size),
@@ -152,8 +150,8 @@ OutSpec col2im_spec(const Tensor& self, SymIntList output_size, IntList kernel_s
               ", calculated shape of the array of sliding blocks as (", high, ", ", wide,
               "), which is too small (non-positive)");
   TAEDA_CHECK(output_size[0] >= SymInt(1) && output_size[1] >= SymInt(1),
-              "Expected output spatial size to be positive, but got: output_size=", output_size,
-              ".");
+              "Expected output spatial size to be positive, but got: output_size=",
+              bracketed(output_size), ".");
   check_patch_dtype("col2im_out_cpu", self.dtype());
   SymIntVec sizes;
   if (ndim == 3) sizes.push_back(self.sym_size(0));
