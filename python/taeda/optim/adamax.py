@@ -110,7 +110,7 @@ def adamax(
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
-        check_capturable(params, state_steps)
+        check_capturable(params, state_steps, supports_xla=not foreach)
     rule = partial(
         _update,
         eps=eps,

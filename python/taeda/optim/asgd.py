@@ -106,7 +106,8 @@ def asgd(
     capturable = capturable or is_compiling()
     if capturable:
         names = "params, mus, etas, and state_steps"
-        check_capturable(params, mus, etas, state_steps, names=names)
+        xla = not foreach
+        check_capturable(params, mus, etas, state_steps, names=names, supports_xla=xla)
     rule = partial(
         _update,
         lambd=lambd,

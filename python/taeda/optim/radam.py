@@ -107,7 +107,7 @@ def radam(
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
-        check_capturable(params, state_steps)
+        check_capturable(params, state_steps, supports_xla=not foreach)
     rule = partial(
         _update,
         beta1=beta1,
