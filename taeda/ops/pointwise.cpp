@@ -5,6 +5,9 @@
 #include "taeda/ops/kernel_name.h"
 #include "taeda/ops/number_range.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace taeda {
 // The common case in one pass: plain tensors of one dtype, shape and device under a rule that keeps
 // the dtype. False: nothing was decided.
@@ -135,7 +138,9 @@ void PointwiseSpec::infer_shape(Span<const Tensor*> inputs) {
     sizes = broadcast_shapes(sizes, inputs[i]->sym_sizes());
   if (op_.rule == DTypeRule::Self) return;  // filled copies are contiguous, as in PyTorch
   if (has_mixed_layouts(inputs, sizes)) {
-    strides = strides_in_order(inputs, sizes);
+    std::vector<const Tensor*> order(inputs.begin(), inputs.end());
+    if (op_.accept & kLayoutOfLast) std::reverse(order.begin(), order.end());
+    strides = strides_in_order(order, sizes);
     return;
   }
   // Keeps the one layout.

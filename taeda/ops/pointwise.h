@@ -23,6 +23,8 @@ enum : uint8_t { kAcceptBool = 1, kAcceptInt = 2, kAcceptFloat = 4, kAcceptCompl
 inline constexpr uint8_t kExactNumbers = 16;
 // One value is written in place, which PyTorch lets an expanded tensor take with a warning.
 inline constexpr uint8_t kFillsRepeats = 32;
+// Of inputs that differ in layout the result follows the last before the others.
+inline constexpr uint8_t kLayoutOfLast = 64;
 
 // One pointwise operator, constant-initialized by the generator.
 struct PointwiseOp {

@@ -56,7 +56,7 @@ TEST(Convolution, Printed) {
             "taeda::nn::Conv2d(4, 8, kernel_size=[3, 5], stride=[1, 2], padding=[0, 1], "
             "dilation=[2, 2], groups=2, bias=false, padding_mode=kCircular)");
   EXPECT_EQ(printed(Conv1d(Conv1dOptions(1, 1, 3).padding(kSame))),
-            "taeda::nn::Conv1d(1, 1, kernel_size=3, stride=1, padding=kSame)");
+            "taeda::nn::Conv1d(1, 1, kernel_size=3, stride=1, padding='same')");
 }
 
 TEST(Convolution, TransposedTakesAnOutputSize) {

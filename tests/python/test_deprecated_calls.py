@@ -74,3 +74,11 @@ def test_errors_do_not_show_them():
         t.addcmul(X, 2, M)
     with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
         t.addcmul(X, 1, 2, 3)
+
+
+def test_subtract_takes_its_factor_by_position():
+    x = t.zeros(2)
+    assert x.subtract(2, 3).tolist() == t.subtract(x, 2, 3).tolist() == [-6, -6]
+    assert x.subtract_(2, 3) is x and x.tolist() == [-6, -6]
+    with pytest.raises(TypeError, match=r"\(Number other, Number alpha = 1\)"):
+        x.subtract(x, 2)

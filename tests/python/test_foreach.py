@@ -250,3 +250,13 @@ def test_lgamma():
     assert all(t.equal(a, b) for a, b in zip(t._foreach_lgamma(xs), expected))
     t._foreach_lgamma_(xs)
     assert all(t.equal(a, b) for a, b in zip(xs, expected))
+
+
+def test_subtraction_refuses_truth_values():
+    for x in (t.ones(2), t.ones(2, dtype=t.int64)):
+        for call in (t._foreach_sub, t._foreach_sub_):
+            with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool"):
+                call([x], True)
+            with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool"):
+                call([x], [True])
+    assert t._foreach_add([t.ones(2)], True)[0].tolist() == [2, 2]

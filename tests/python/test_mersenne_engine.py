@@ -102,6 +102,13 @@ def test_fills_of_any_type_are_pytorchs(torch, text, dtype, size):
     assert_same_draw(torch, text, seed=size, make=make)
 
 
+@pytest.mark.parametrize("start", [-(2**63), 1 - 2**63, -5])
+@pytest.mark.parametrize("dtype", [*FLOATS, "int64"])
+def test_ranges_without_an_end_are_pytorchs(torch, start, dtype):
+    make = lambda lib: lib.empty(20, dtype=getattr(lib, dtype))
+    assert_same_draw(torch, f"x.random_({start}, None, generator=g)", seed=3, make=make)
+
+
 @pytest.mark.parametrize("text", [*FLOAT_FILLS, *FILLS])
 @pytest.mark.parametrize(
     "make",

@@ -3,6 +3,8 @@
 What is compared with literals was read off PyTorch; the file passes on it as well.
 """
 
+import pickle
+
 import pytest
 from module_samples import REPR, Net, message, names
 from under_test import NAME, t
@@ -288,6 +290,17 @@ def test_conversion_keeps_parameters_and_converts_gradients():
         convert()
         assert {p.dtype for p in net.parameters()} == {dtype}
     assert net.count.dtype == t.float32
+
+
+def test_methods_are_those_of_module():
+    layer = nn.Linear(2, 2)
+    for call, name in ((layer.to_empty, "to_empty"), (layer.apply, "apply")):
+        with pytest.raises(TypeError, match=rf"^Module.{name}\(\) missing"):
+            call()
+    assert pickle.loads(pickle.dumps(nn.Module.float)) is nn.Module.float
+    for kind in ("xpu", "ipu", "mtia"):
+        with pytest.raises((AssertionError, RuntimeError), match=f"(?i){kind}"):
+            getattr(layer, kind)()
 
 
 def test_meta_and_to_empty():

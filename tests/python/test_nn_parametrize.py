@@ -64,6 +64,7 @@ def test_assigning_goes_through_the_inverse():
 def test_the_class_says_that_it_is_parametrized():
     layer = symmetric_layer()
     assert type(layer).__name__ == "ParametrizedLinear" and isinstance(layer, nn.Linear)
+    assert type(layer).__module__ == parametrize.__name__
     assert parametrize.type_before_parametrizations(layer) is nn.Linear
     assert parametrize.is_parametrized(layer) and parametrize.is_parametrized(layer, "weight")
     assert not parametrize.is_parametrized(layer, "bias")

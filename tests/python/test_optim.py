@@ -111,6 +111,11 @@ def test_capturable_steps_need_an_accelerator():
     params, optimizer = made("Adam", capturable=True)
     with pytest.raises(AssertionError, match="If capturable=True, params and state_steps must be"):
         run(params, optimizer, 1)
+    one, lists = "mu_products and .* 'xla']", "mu_products, and .*one']"
+    for foreach, text in ((None, one), (False, one), (True, lists)):
+        params, optimizer = made("NAdam", capturable=True, foreach=foreach)
+        with pytest.raises(AssertionError, match=text):
+            run(params, optimizer, 1)
 
 
 def test_fused_steps_need_floats_on_a_device_with_a_kernel():

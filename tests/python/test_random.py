@@ -228,3 +228,19 @@ def test_a_variable_seeds_processes():
 def test_bounds_of_uniform_numbers(dtype, bounds, message):
     with pytest.raises(RuntimeError, match=message):
         t.empty(2, dtype=dtype).uniform_(*bounds)
+
+
+def test_integers_into_memory_of_another_dtype():
+    out = t.empty(4)
+    assert t.randperm(4, out=out) is out and sorted(out.tolist()) == [0, 1, 2, 3]
+    assert t.randint(5, 6, (4,), out=out) is out and out.tolist() == [5] * 4
+    with pytest.raises(RuntimeError, match="dtype Long does not match dtype of out parameter"):
+        t.randperm(4, dtype=t.int64, out=out)
+
+
+def test_ranges_without_an_end_begin_at_a_number_of_the_dtype():
+    for dtype in (t.uint8, t.bool):
+        with pytest.raises(RuntimeError, match="from is out of bounds for"):
+            t.empty(2, dtype=dtype).random_(-5, None)
+    with pytest.raises(RuntimeError, match="handles only int64, double, float and bfloat16"):
+        t.empty(2, dtype=t.int32).random_(-(2**63), None)

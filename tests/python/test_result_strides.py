@@ -219,3 +219,27 @@ OF_ONE = {
 def test_of_dimensions_of_size_one(sizes, strides, expected):
     x = t.empty_strided(sizes, strides).fill_(1)
     assert [f(x).stride() for f in OF_ONE.values()] == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        t.relu,
+        t.erf,
+        t.nn.functional.leaky_relu,
+        lambda x: t.nn.functional.threshold(x, 0.0, 0.0),
+    ],
+)
+@pytest.mark.parametrize("run", [lambda f: f, t.compile], ids=["eager", "compiled"])
+def test_gradients_follow_the_argument(call, run):
+    x = t.ones(2, 3, 4).permute(2, 0, 1).requires_grad_()
+    (grad,) = t.autograd.grad(run(call)(x), x, t.ones(4, 2, 3))
+    assert grad.stride() == x.stride() == (1, 12, 4)
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_layer_norm_has_contiguous_gradients(is_recorded):
+    x = t.rand(3, 4, 2).transpose(1, 2).requires_grad_()
+    y = t.nn.functional.layer_norm(x, (4,))
+    (grad,) = t.autograd.grad(y, x, t.ones(3, 4, 2).transpose(1, 2), create_graph=is_recorded)
+    assert grad.stride() == (8, 4, 1)

@@ -376,3 +376,13 @@ def test_resize_keeps_elements():
 )
 def test_broadcast_shapes(shapes, expected):
     assert t.broadcast_shapes(*shapes) == expected
+
+
+def test_dimensions_one_after_the_other():
+    x = t.zeros(1, 2, 1)
+    assert x.squeeze(0, 2).shape == x.clone().squeeze_(0, 2).shape == (2,)
+    assert t.eye(3).count_nonzero(0, 1).item() == 3
+    # Those of a function are one argument.
+    for call in (t.squeeze, t.count_nonzero, t.permute, t.tile):
+        with pytest.raises(TypeError):
+            call(x, 0, 2, 1)

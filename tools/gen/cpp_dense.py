@@ -47,6 +47,8 @@ def pointwise_rule(r):
         accept += " | kExactNumbers"
     if r.data.get("fills_repeats"):
         accept += " | kFillsRepeats"
+    if r.data.get("layout_of_last"):
+        accept += " | kLayoutOfLast"
     rule = RULES[r.data.get("dtype", "promote")]
     return (
         f'constinit const PointwiseOp {r.ident}{{"{r.schema.name}", DTypeRule::{rule}, {accept}, '

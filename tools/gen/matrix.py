@@ -76,7 +76,7 @@ def cells(r):
         "decomposition": decompositions.cell(r),
         "compiled": cpp_lowering.cell(r),
         "printed": True if r.kind == "pointwise" else "no pointwise body",
-        "python": bool(r.variants) or DISPATCHER_ONLY,
+        "python": bool(r.variants or "offered" in r.data.get("python", {})) or DISPATCHER_ONLY,
         "samples": samples.cell(r),
         "doc": True if r.data.get("doc", "").strip() else "",
     }

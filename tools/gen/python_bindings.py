@@ -111,7 +111,8 @@ def python_parameters(r, s, as_method):
         size = -1
         if t.is_list and t.base in ("int", "SymInt", "float"):
             size = t.list_size if t.list_size > 0 else -1
-            if r.data.get("varargs") == a.name:
+            # A list of single integers is the last of a call: after `input` it is a method's.
+            if r.data.get("varargs") == a.name and (as_method or a is s.arguments[0]):
                 size = "kVarargs"
         number = t.is_tensor and not t.is_list and a.name in r.data.get("scalar", [])
         default = a.default
@@ -249,7 +250,9 @@ def case(r, s, params, index):
             text += f"          Tensor& given = a.tensor({out_at});\n"
             given = "given"
             if r.data.get("factory"):
-                text += f"          check_out_options({given}, {values['dtype']}, {values['layout']}, {values['device']});\n"
+                # A dtype that is not given is that of the memory.
+                dtype_at = next(i for i, p in enumerate(params) if p.name == "dtype")
+                text += f"          check_out_options({given}, a.opt_dtype({dtype_at}), {values['layout']}, {values['device']});\n"
         given_out = [values[a.name] for a in r.out.arguments if a not in outs]
         call_out = f"[&]() -> decltype(auto) {{ {gil}return taeda::{function_name(r.out)}({', '.join([given, *given_out])}); }}()"
         text += (
@@ -331,18 +334,20 @@ def groups(records):
     """Python names of a set of records: (methods, functions by module)."""
     methods, functions = {}, {}
     for r in records:
-        if "method" in r.variants and any(a.name == "self" for a in r.schema.arguments):
+        python = r.data.get("python", {})
+        has_self = any(a.name == "self" for a in r.schema.arguments)
+        if has_self and ("offered" in python or "method" in r.variants):
             methods.setdefault(r.python_name, []).append((r, r.schema))
         if r.inplace:
             methods.setdefault(r.python_name + "_", []).append((r, r.inplace))
-        if "function" in r.variants:
+        if "function" in r.variants or ("offered" in python and not r.schema.is_inplace):
             functions.setdefault(r.python_module, {}).setdefault(r.python_name, []).append(
                 (r, r.schema)
             )
             # PyTorch offers unary in-place forms as functions too, not those with a number for
             # the second operand; of others the records tell.
             is_unary = sum(a.type.is_tensor for a in r.schema.arguments) == 1
-            is_offered = r.data.get("python", {}).get("inplace_function", False)
+            is_offered = python.get("inplace_function", False)
             if r.inplace and (is_offered or (is_unary and "Scalar" not in r.schema.overload)):
                 functions[r.python_module].setdefault(r.python_name + "_", []).append(
                     (r, r.inplace)

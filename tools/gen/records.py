@@ -34,6 +34,7 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              kinds those in which samples are made
   fills_repeats   true: in place it may write its argument `value`, or zeros, to an expanded tensor,
              of which PyTorch warns; "quietly": it may, and PyTorch says nothing
+  layout_of_last   true: where operands differ in layout, the result follows the last one first
   exact_numbers   true: a number beside halves counts as it is, not rounded to them (mul, div)
   out_dtype  dtype of a structured result given as out, an expression over spec, out and the arguments
   copied_before_out   arguments of a structured record that out may overlap: kernels copy them first
@@ -89,7 +90,8 @@ Every other table of taeda/ops/<family>/records.toml is a record, named after it
              name = Python's}; inplace_function = true where PyTorch offers the in-place form of
              several tensors as a function; gives_first = true where PyTorch's binding gives the
              first argument back; deprecated = older orders of all positional parameters, which are
-             taken with a warning; varargs = "size"; functional = how nn.functional offers
+             taken with a warning; offered = true where Python takes the form of an overload that
+             has no variants; varargs = "size"; functional = how nn.functional offers
              it (nn_functional.py)
   inplace_overload, out_overload   names of derived overloads where PyTorch's differ from the rule
   seen_whole   composite that modes and classes see itself, before it comes apart
@@ -124,6 +126,7 @@ FIELDS = {
     "accept",
     "exact_numbers",
     "fills_repeats",
+    "layout_of_last",
     "scalar",
     "grad",
     "no_grad",

@@ -57,7 +57,11 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Values normal with the mean and standard deviation, those outside [a, b] left out."""
+    """Values normal with the mean and standard deviation, those outside [a, b] left out.
+
+    So far from the mean that next to no draw is kept, where PyTorch goes on drawing, values left
+    after many rounds are the end of [a, b] that is closer to the mean.
+    """
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:

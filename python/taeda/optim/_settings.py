@@ -47,11 +47,11 @@ def check_steps(state_steps, name="state_steps"):
         )
 
 
-def check_capturable(params, *scalars, names="params and state_steps"):
+def check_capturable(params, *scalars, names="params and state_steps", supports_xla=True):
     """Refuses a capturable step of tensors that are not on an accelerator; a compiled one is."""
     if is_compiling():
         return
-    devices = _get_capturable_supported_devices()
+    devices = _get_capturable_supported_devices(supports_xla)
     for row in zip(params, *scalars):
         types = {tensor.device.type for tensor in row}
         if len(types) != 1 or types.pop() not in devices:

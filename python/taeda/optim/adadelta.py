@@ -98,7 +98,7 @@ def adadelta(
         _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
-        check_capturable(params, state_steps)
+        check_capturable(params, state_steps, supports_xla=False)
     rule = partial(
         _update,
         lr=_to_scalar(lr),

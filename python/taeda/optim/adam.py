@@ -195,7 +195,7 @@ def adam(
     refuse_scaling(grad_scale, found_inf)
     capturable = capturable or is_compiling()
     if capturable:
-        check_capturable(params, state_steps)
+        check_capturable(params, state_steps, supports_xla=not foreach)
     for name in ("lr", "beta1", "beta2"):
         settings[name] = _to_scalar(settings[name])
     rule = partial(

@@ -106,11 +106,11 @@ def adamax(
 ):
     """A step of Adamax on lists of parameters, gradients and states, in place."""
     check_steps(state_steps)
-    if foreach is None:
-        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
-        check_capturable(params, state_steps)
+        check_capturable(params, state_steps, supports_xla=not foreach)
+    if foreach is None:
+        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     rule = partial(
         _update,
         eps=eps,

@@ -101,12 +101,13 @@ def asgd(
     weight_decay,
 ):
     """A step of ASGD on lists of parameters, gradients and states, in place."""
-    if foreach is None:
-        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
         names = "params, mus, etas, and state_steps"
-        check_capturable(params, mus, etas, state_steps, names=names)
+        xla = not foreach
+        check_capturable(params, mus, etas, state_steps, names=names, supports_xla=xla)
+    if foreach is None:
+        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     rule = partial(
         _update,
         lambd=lambd,

@@ -123,12 +123,13 @@ def nadam(
     """A step of NAdam on lists of parameters, gradients and states, in place."""
     check_steps(state_steps)
     check_steps(mu_products, "mu_products")
-    if foreach is None:
-        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     capturable = capturable or is_compiling()
     if capturable:
-        names = "params, mu_products and state_steps"
-        check_capturable(params, mu_products, state_steps, names=names)
+        names = f"params, mu_products{',' if foreach else ''} and state_steps"
+        xla = not foreach
+        check_capturable(params, mu_products, state_steps, names=names, supports_xla=xla)
+    if foreach is None:
+        _, foreach = _default_to_fused_or_foreach(params, differentiable)
     rule = partial(
         _update,
         beta1=beta1,

@@ -102,10 +102,12 @@ void ConvNdImpl<D, Derived>::reset_parameters() {
 template <size_t D, class Derived>
 void ConvNdImpl<D, Derived>::pretty_print(std::ostream& stream) const {
   const auto* padding = std::get_if<ExpandingArray<D>>(&options.padding());
-  const bool is_padded = !padding || !detail::all_are(*padding, 0);
+  const bool is_same = std::holds_alternative<enumtype::kSame>(options.padding());
   print_layer(stream, *this, Field{"", options.in_channels()}, Field{"", options.out_channels()},
               Field{"kernel_size", options.kernel_size()}, Field{"stride", options.stride()},
-              Field{"padding", options.padding(), is_padded},
+              Field{"padding", padding ? *padding : ExpandingArray<D>(0),
+                    padding && !detail::all_are(*padding, 0)},
+              Field{"padding", is_same ? "'same'" : "'valid'", !padding},
               Field{"dilation", options.dilation(), !detail::all_are(options.dilation(), 1)},
               Field{"output_padding", options.output_padding(),
                     !detail::all_are(options.output_padding(), 0)},

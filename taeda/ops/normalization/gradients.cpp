@@ -63,7 +63,9 @@ Tensor layer_norm_input_backward(const Tensor& grad, const Tensor& input,
   const Normalized x(input, normalized_shape.size(), eps);
   const Tensor h = weight.defined() ? grad.mul(weight) : grad;
   const Tensor share = x.value.mul(h.mul(x.value).mean(IntList(x.dims), true));
-  return cast_gradient(h.sub(h.mean(IntList(x.dims), true)).sub(share).mul(x.rstd), input.dtype());
+  // Contiguous as the kernel's.
+  const Tensor result = h.sub(h.mean(IntList(x.dims), true)).sub(share).mul(x.rstd);
+  return cast_gradient(result, input.dtype()).contiguous();
 }
 
 Tensor layer_norm_weight_backward(const Tensor& grad, const Tensor& input,

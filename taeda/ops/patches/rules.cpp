@@ -150,8 +150,8 @@ OutSpec col2im_spec(const Tensor& self, SymIntList output_size, IntList kernel_s
               ", calculated shape of the array of sliding blocks as (", high, ", ", wide,
               "), which is too small (non-positive)");
   TAEDA_CHECK(output_size[0] >= SymInt(1) && output_size[1] >= SymInt(1),
-              "Expected output spatial size to be positive, but got: output_size=", output_size,
-              ".");
+              "Expected output spatial size to be positive, but got: output_size=",
+              bracketed(output_size), ".");
   check_patch_dtype("col2im_out_cpu", self.dtype());
   SymIntVec sizes;
   if (ndim == 3) sizes.push_back(self.sym_size(0));

@@ -58,6 +58,12 @@ double rounded(DType t, int64_t value) {
   }
 }
 
+void check_from(DType dtype, int64_t from) {
+  const Bounds b = bounds_of(dtype);
+  TAEDA_CHECK(static_cast<double>(from) >= b.low && static_cast<double>(from) <= b.high,
+              "from is out of bounds for ", b.name);
+}
+
 }  // namespace
 
 int64_t last_integer(DType t) {
@@ -141,40 +147,68 @@ void check_integers(const Tensor& self) {
   check_no_internal_overlap(self);
 }
 
+namespace {
+
+// Beyond a floating dtype's last integer not every one is a number of it.
+void warn_of_gaps(DType dtype, const char* end, int64_t value) {
+  const int64_t last = last_integer(dtype);
+  if (!is_floating(dtype) || (value >= -last && value <= last)) return;
+  const std::string power = str("2^", digits_of(dtype));
+  warn(str(end, " is out of bounds [-(", power, "), ", power, "]. Due to precision limitations ",
+           bounds_of(dtype).name,
+           " can support discrete uniform distribution only within this range."));
+}
+
+}  // namespace
+
 void check_range(DType dtype, int64_t from, int64_t to) {
   TAEDA_CHECK(from < to, "random_ expects 'from' to be less than 'to', but got from=", from,
               " >= to=", to);
+  check_from(dtype, from);
   const Bounds b = bounds_of(dtype);
-  TAEDA_CHECK(static_cast<double>(from) >= b.low && static_cast<double>(from) <= b.high,
-              "from is out of bounds for ", b.name);
   TAEDA_CHECK(static_cast<double>(to - 1) >= b.low && static_cast<double>(to - 1) <= b.high,
               "to - 1 is out of bounds for ", b.name);
-  if (!is_floating(dtype)) return;
-  const int64_t last = last_integer(dtype);
-  const auto tell = [&](const char* end, int64_t value) {
-    if (value >= -last && value <= last) return;
-    const std::string power = str("2^", digits_of(dtype));
-    warn(str(end, " is out of bounds [-(", power, "), ", power, "]. Due to precision limitations ",
-             b.name, " can support discrete uniform distribution only within this range."));
-  };
-  tell("from", from);
-  tell("to - 1", to - 1);
+  warn_of_gaps(dtype, "from", from);
+  warn_of_gaps(dtype, "to - 1", to - 1);
+}
+
+namespace {
+
+// Numbers of the dtype beside an integer of this size differ by so much.
+double step_at(DType dtype, int64_t value) {
+  const int bits =
+      std::bit_width(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  return std::ldexp(1.0, bits - digits_of(dtype));
+}
+
+}  // namespace
+
+int64_t narrow_start(DType dtype, int64_t from) {
+  if (!is_floating(dtype)) return from;
+  const double first = rounded(dtype, from + 1);
+  if (static_cast<__int128>(first) >= from) return from;
+  return static_cast<int64_t>(first + step_at(dtype, from + 1));
 }
 
 void narrow_range(DType dtype, int64_t& from, int64_t& to) {
   if (!is_floating(dtype)) return;
-  // Numbers of the dtype beside an integer of this size differ by so much.
-  const auto step = [&](int64_t value) {
-    const int bits =
-        std::bit_width(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
-    return std::ldexp(1.0, bits - digits_of(dtype));
-  };
-  const double first = rounded(dtype, from + 1), last = rounded(dtype, to - 1);
-  if (static_cast<__int128>(first) < from) from = static_cast<int64_t>(first + step(from + 1));
-  if (static_cast<__int128>(last) >= to) to = static_cast<int64_t>(last - step(to - 1));
+  from = narrow_start(dtype, from);
+  const double last = rounded(dtype, to - 1);
+  if (static_cast<__int128>(last) >= to) to = static_cast<int64_t>(last - step_at(dtype, to - 1));
 }
 
-void check_start(int64_t from, int64_t last) {
+void check_start(DType dtype, int64_t from) {
+  if (from == std::numeric_limits<int64_t>::min()) {
+    TAEDA_CHECK(dtype == DType::Int64 || dtype == DType::Double || dtype == DType::Float ||
+                    dtype == DType::BFloat16,
+                "random_full_64_bits_range_kernel_cpu handles only int64, double, float and "
+                "bfloat16, got ",
+                dtype);
+    return;
+  }
+  check_from(dtype, from);
+  warn_of_gaps(dtype, "from", from);
+  const int64_t last = last_integer(dtype);
   TAEDA_CHECK(from <= last,
               "random_ expects 'from' to be less than or equal to 'to_inc' but got from=", from,
               " > to_inc=", last);

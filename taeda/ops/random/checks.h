@@ -19,7 +19,9 @@ TAEDA_API void check_integers(const Tensor& self);
 TAEDA_API void check_range(DType dtype, int64_t from, int64_t to);
 // Moves ends between two numbers of a floating dtype inwards, as PyTorch does.
 TAEDA_API void narrow_range(DType dtype, int64_t& from, int64_t& to);
-TAEDA_API void check_start(int64_t from, int64_t last);
+TAEDA_API int64_t narrow_start(DType dtype, int64_t from);
+// Of a range up to the dtype's last integer.
+TAEDA_API void check_start(DType dtype, int64_t from);
 // The largest integer up to which a dtype holds every one.
 TAEDA_API int64_t last_integer(DType dtype);
 

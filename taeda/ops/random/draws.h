@@ -1,6 +1,7 @@
 // What random operators draw: the same for the kernels of every device.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "taeda/core/tensor.h"
@@ -33,8 +34,11 @@ struct IntegerRange {
   // Up to the last one that the dtype holds, included, where no end is given.
   static IntegerRange from(DType dtype, int64_t from, std::optional<int64_t> to) {
     if (to) return between(dtype, from, *to);
+    check_start(dtype, from);
+    // From the least integer on, words are numbers as they are.
+    if (from == std::numeric_limits<int64_t>::min()) return {0, 0};
     const int64_t last = last_integer(dtype);
-    check_start(from, last);
+    from = narrow_start(dtype, from);
     return {from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1};
   }
   static IntegerRange all(DType dtype) {

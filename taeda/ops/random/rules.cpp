@@ -42,7 +42,7 @@ Tensor& random__from_meta(Tensor& self, int64_t from, std::optional<int64_t> to,
   if (to)
     check_range(self.dtype(), from, *to);
   else
-    check_start(from, last_integer(self.dtype()));
+    check_start(self.dtype(), from);
   check_integers(self);
   return self;
 }

@@ -71,6 +71,18 @@ class Conversion:
         """Moves to a CUDA device."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def xpu(self, device=None):
+        """Moves to a device of the kind XPU, if a plug-in brings one."""
+        return self._apply(lambda tensor: tensor.to(_device_of("xpu", device)))
+
+    def ipu(self, device=None):
+        """Moves to a device of the kind IPU, if a plug-in brings one."""
+        return self._apply(lambda tensor: tensor.to(_device_of("ipu", device)))
+
+    def mtia(self, device=None):
+        """Moves to a device of the kind MTIA, if a plug-in brings one."""
+        return self._apply(lambda tensor: tensor.to(_device_of("mtia", device)))
+
     def type(self, dst_type):
         """Converts every parameter and buffer to a dtype."""
         return self._apply(lambda tensor: tensor.type(dst_type))
@@ -110,6 +122,11 @@ class Conversion:
                 parameter.grad.detach_().zero_()
             else:
                 parameter.grad.requires_grad_(False).zero_()
+
+
+def _device_of(kind, device):
+    """The device of a kind by its index, or as it is given."""
+    return _C.device(kind, device) if isinstance(device, int) else _C.device(device or kind)
 
 
 def _converted(parameter, fn, name):

@@ -2,7 +2,7 @@
 
 import sys
 from collections import OrderedDict
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from taeda import _C
 from taeda._own_names import adopt_private_classes
@@ -344,3 +344,9 @@ class _WithGlobalHooks(ModuleType):
 sys.modules[__name__].__class__ = _WithGlobalHooks
 
 adopt_private_classes(globals())
+
+# Errors of calls name methods as those of Module, not of the classes that share the work.
+for _base in Module.__bases__:
+    for _name, _member in vars(_base).items():
+        if isinstance(_member, FunctionType):
+            _member.__module__, _member.__qualname__ = __name__, f"Module.{_name}"

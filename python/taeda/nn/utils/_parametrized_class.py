@@ -28,7 +28,7 @@ def _copied(self, memo):
 def inject_class(module):
     """Gives the module a subclass of its class, to hold properties."""
     cls = type(module)
-    members = {"__getstate__": _refuse_pickle}
+    members = {"__getstate__": _refuse_pickle, "__module__": f"{__package__}.parametrize"}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _copied
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

@@ -44,7 +44,8 @@ bool ListCall::lay_out_value(const Operand& operand, size_t i, DType dtype, char
   } else {
     number = operand.numbers[operand.has_one_per_row ? i : 0];
   }
-  if (!fits(number, dtype)) return false;
+  // Operators that refuse truth values say so themselves.
+  if (number.is_bool() || !fits(number, dtype)) return false;
   const Numbers one(compute_type(dtype), Span<Scalar>(&number, 1));
   std::memcpy(value, one.bytes, static_cast<size_t>(item_size(dtype)));
   return true;
