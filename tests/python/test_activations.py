@@ -151,28 +151,3 @@ def test_gates_and_norms_take_no_integers():
         t.nn.functional.glu(t.tensor([1, 2]))
     with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
         t.nn.functional.normalize(t.tensor([1, 2]), dim=0)
-
-
-@pytest.mark.parametrize("run", [lambda f: f, t.compile], ids=["eager", "compiled"])
-@pytest.mark.parametrize(
-    ("call", "slope"),
-    [
-        (F.relu, 1),
-        (F.relu6, 1),
-        (F.hardtanh, 1),
-        (F.hardshrink, 1),
-        (F.softshrink, 1),
-        (F.elu, 1),
-        (lambda x: F.elu(x * 1, 0.5, True), 1),
-        (F.celu, 1),
-        (F.selu, 1.0507009873554805),
-        (F.hardswish, 1),
-        (F.hardsigmoid, 0),
-    ],
-)
-def test_slopes_beside_nan(run, call, slope):
-    x = t.tensor([math.nan, 50.0], dtype=t.float64, requires_grad=True)
-    (grad,) = t.autograd.grad(run(call)(x).sum(), x, create_graph=run is not t.compile)
-    assert grad[0].item() == pytest.approx(slope)
-    if run is not t.compile and grad.requires_grad:
-        assert t.autograd.grad(grad.sum(), x)[0][0].item() == 0

@@ -1,5 +1,4 @@
-// Bodies of activations and their gradients. Comparisons of gradients are so written that NaN has
-// the slope that PyTorch gives it.
+// Bodies of activations and their gradients.
 #pragma once
 
 #include "taeda/ops/body_names.h"
@@ -92,7 +91,7 @@ struct Hardtanh {
 struct HardtanhBackward {
   template <class V>
   static V apply(V grad, V x, Uniform<V> low, Uniform<V> high) {
-    return where((x <= low) | (x >= high), V(0), grad);
+    return where((x > low) & (x < high), grad, V(0));
   }
 };
 struct Elu {
@@ -105,13 +104,13 @@ struct EluBackward {
   template <class V>
   static V apply(V grad, V x, Uniform<V> alpha, Uniform<V> scale, Uniform<V> input_scale) {
     const V below = grad * input_scale * (alpha * scale) * exp(x * input_scale);
-    return where(x <= V(0), below, grad * scale);
+    return where(x > V(0), grad * scale, below);
   }
 };
 struct EluBackwardOfResult {
   template <class V>
   static V apply(V grad, V y, Uniform<V> alpha, Uniform<V> scale, Uniform<V> input_scale) {
-    return where(y <= V(0), grad * input_scale * (y + alpha * scale), grad * scale);
+    return where(y > V(0), grad * scale, grad * input_scale * (y + alpha * scale));
   }
 };
 struct Mish {
@@ -149,7 +148,7 @@ struct Hardswish {
 struct HardswishBackward {
   template <class V>
   static V apply(V grad, V x) {
-    return where(x <= V(-3), V(0), where(x < V(3), grad * (x / V(3) + V(0.5)), grad));
+    return where(x <= V(-3), V(0), where(x >= V(3), grad, grad * (x / V(3) + V(0.5))));
   }
 };
 struct Softplus {
@@ -181,7 +180,7 @@ struct Hardshrink {
 struct HardshrinkBackward {
   template <class V>
   static V apply(V grad, V x, Uniform<V> lambd) {
-    return where(abs(x) <= lambd, V(0), grad);
+    return where(abs(x) > lambd, grad, V(0));
   }
 };
 struct Softshrink {
@@ -193,7 +192,7 @@ struct Softshrink {
 struct SoftshrinkBackward {
   template <class V>
   static V apply(V grad, V x, Uniform<V> lambd) {
-    return where(abs(x) <= lambd, V(0), grad);
+    return where(abs(x) > lambd, grad, V(0));
   }
 };
 
