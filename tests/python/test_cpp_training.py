@@ -139,7 +139,7 @@ def test_a_program_written_for_pytorch_trains_and_saves(tmp_path):
     assert facts == ["true"] * 4
     assert model == (
         "NetImpl(\n"
-        "  (conv): torch::nn::Conv2d(1, 4, kernel_size=[3, 3], stride=[1, 1], padding=kSame)\n"
+        "  (conv): torch::nn::Conv2d(1, 4, kernel_size=[3, 3], stride=[1, 1], padding='same')\n"
         "  (fc): torch::nn::Linear(in_features=16, out_features=3, bias=true)\n"
         ")\n"
     )
