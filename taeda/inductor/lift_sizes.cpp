@@ -2,7 +2,10 @@
 #include "taeda/inductor/lift_sizes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "taeda/base/function_ref.h"
 #include "taeda/base/str.h"
@@ -25,9 +28,9 @@ class Lifter {
  public:
   explicit Lifter(kernel::Kernel& kernel) : kernel_(kernel), pool_(*kernel.pool) {}
 
-  // Constants from this one up become parameters, too, and axes get other variables.
-  void lift_constants(int64_t least, symbolic::Replacements axes) {
-    least_constant_ = least;
+  // Constants from kLeastLifted up become parameters, too, and axes get other variables.
+  void lift_constants(symbolic::Replacements axes) {
+    least_constant_ = kLeastLifted;
     made_ = std::move(axes);
   }
 
@@ -127,8 +130,6 @@ bool is_short_row(const kernel::Axis& axis) {
 // Whether the code of the loops is the same for all extents.
 bool is_for_all_extents(const std::vector<kernel::Step>& steps) {
   return std::all_of(steps.begin(), steps.end(), [](const kernel::Step& step) {
-    if (const auto* reduce = std::get_if<kernel::Reduce>(&step))
-      return reduce->part == kernel::Part::Whole;
     const auto* loop = std::get_if<kernel::Loop>(&step);
     return !loop || (is_for_all_extents(loop->steps) &&
                      std::none_of(loop->axes.begin(), loop->axes.end(), [](const auto& axis) {
@@ -155,6 +156,43 @@ void for_each_axis(std::vector<kernel::Step>& steps, FunctionRef<void(const Expr
   }
 }
 
+void collect_roots(const kernel::Kernel& kernel, const std::vector<kernel::Step>& steps,
+                   std::vector<kernel::NodeId>& roots) {
+  for (const kernel::Step& step : steps) {
+    for (kernel::NodeId root : kernel::roots_of(kernel, step)) roots.push_back(root);
+    if (const auto* loop = std::get_if<kernel::Loop>(&step))
+      collect_roots(kernel, loop->steps, roots);
+  }
+}
+
+// The number of elements that a real constant may be, as type and integers hold it exactly; 0 for
+// all others.
+int64_t count_of(const kernel::ExprGraph& graph, kernel::NodeId id) {
+  const kernel::Node& node = graph.node(id);
+  if (node.op != kernel::Op::Constant) return 0;
+  if (node.type != kernel::Type::F32 && node.type != kernel::Type::F64) return 0;
+  const double most = node.type == kernel::Type::F32 ? 0x1p24 : 0x1p53;
+  const double value = graph.constant_value(id);
+  const bool is_count = value >= kLeastLifted && value <= most && value == std::floor(value);
+  return is_count ? static_cast<int64_t>(value) : 0;
+}
+
+// Layers that differ in sizes divide by other numbers of elements, too.
+void lift_counts(kernel::Kernel& kernel, Lifter& lift) {
+  kernel::ExprGraph& graph = kernel.values;
+  std::vector<kernel::NodeId> roots;
+  collect_roots(kernel, kernel.steps, roots);
+  std::map<int64_t, kernel::NodeId> params;
+  for (kernel::NodeId id : graph.reachable(roots)) {
+    const int64_t count = count_of(graph, id);
+    if (count == 0) continue;
+    const auto [param, is_new] = params.try_emplace(count, -1);
+    if (is_new) param->second = graph.index(lift.param(kernel.pool->integer(count)));
+    const kernel::NodeId value = graph.cast(param->second, graph.node(id).type);
+    kernel::replace_value(kernel, kernel.steps, id, value);
+  }
+}
+
 // Other variables for all axes, by their order.
 symbolic::Replacements numbered_axes(kernel::Kernel& kernel) {
   symbolic::Replacements names;
@@ -173,17 +211,19 @@ std::vector<const Expr*> lift_sizes(kernel::Kernel& kernel) {
   const bool has_one_form = is_flat(kernel);
   if (!has_one_form && can_lift_constants(kernel)) {
     axes = numbered_axes(kernel);
-    lift.lift_constants(kLeastLifted, axes);
-    // A launch gives the first extent of a loop as a range.
+    lift.lift_constants(axes);
+    // A launch gives the first extent of a loop as a range: no code reads it as a parameter.
     for (kernel::Step& step : kernel.steps)
       if (auto* loop = std::get_if<kernel::Loop>(&step); loop && is_many(loop->axes[0].extent))
-        launched.emplace_back(&loop->axes[0], loop->axes[0].extent);
+        launched.emplace_back(&loop->axes[0],
+                              std::exchange(loop->axes[0].extent, kernel.pool->integer(1)));
   }
   for (size_t i = 0; i < kernel.values.indirects().size(); ++i)
     kernel.values.set_extent(i, lift(kernel.values.indirects()[i].extent));
   kernel::rewrite_indices(kernel, kernel.steps, [&](const Expr* at) { return lift(at); });
   for (kernel::Buffer& buffer : kernel.buffers) buffer.numel = lift(buffer.numel);
   if (has_one_form) lift_constants(kernel, lift);
+  lift_counts(kernel, lift);
   for (const auto& [axis, extent] : launched) axis->extent = lift.param(extent);
   if (!axes.empty()) for_each_axis(kernel.steps, [&](const Expr*& axis) { axis = axes.at(axis); });
   kernel.params = std::move(lift.params);

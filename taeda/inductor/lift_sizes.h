@@ -12,6 +12,8 @@
 // all of them: where nothing is unrolled, kept in local memory or divided by them and no row is
 // short. Then axes have numbers for names, as names of axes tell their constant extents. In kernels
 // of one axis nothing but the number of elements depends on its extent, however small that is.
+// Whole numbers that values are computed with, as the count that a mean divides by, are parameters
+// in all kernels.
 #pragma once
 
 #include "taeda/kernel/ir/kernel.h"

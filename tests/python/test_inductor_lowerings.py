@@ -463,9 +463,9 @@ COUNTS = {
         [(1,), (1,)],
     ),
     "nearest": ([(1,)],),
-    "nearest_by_any_factor": ([(8,)],),
+    "nearest_by_any_factor": ([(7,)], [(8,)]),
     "nearest_by_given_factors": ([(6,)],),
-    "nearest_of_channels_last": ([(5,)],),
+    "nearest_of_channels_last": ([(4,)], [(5,)]),
     "nearest_in_other_dimensions": ([(11,)],),
     "adaptive_max_pool": (
         [(1, "adaptive_max_pool2d")],

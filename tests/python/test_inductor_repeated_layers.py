@@ -74,6 +74,28 @@ def test_constant_sizes_make_no_kernels_of_their_own(native):
     assert distinct(*xs) == distinct(xs[0])
 
 
+@pytest.mark.parametrize("native", ["never", "wait"])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda x: x.mean((0, 2)),
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: x * (x.shape[0] * x.shape[2]) + x.shape[1],
+    ],
+    ids=["mean", "batch_norm", "pointwise"],
+)
+def test_numbers_of_elements_make_no_kernels_of_their_own(layer, native):
+    def distinct(*xs):
+        gm = make_fx(lambda *xs: [layer(x) for x in xs], pre_dispatch=True)(*xs)
+        compiled = compile(gm, list(xs), native=native)
+        for got, x in zip(compiled(*xs), xs, strict=True):
+            assert t.equal(got, layer(x))
+        return compiled.report()[0]["distinct_kernels"]
+
+    xs = [t.randn(4, channels, size) for channels, size in [(100, 1500), (200, 1300), (300, 1700)]]
+    assert distinct(*xs) == distinct(xs[0])
+
+
 def test_small_sizes_stay_in_the_code():
     def f(*xs):
         return [x.softmax(1) for x in xs]
