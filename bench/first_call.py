@@ -60,7 +60,6 @@ def worker(options):
     if options.worker == "fill":
         T.compiler.wait()
     print(json.dumps({"wall": wall, "processor": processor, "modules": modules}), flush=True)
-    os._exit(0)  # without waiting for kernels that are being compiled
 
 
 def run_worker(kind, name, phase, options, cache):

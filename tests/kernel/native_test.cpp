@@ -283,7 +283,7 @@ TEST(CompileNative, ItsSurroundingsAreItsOwn) {
   const FakeCompiler compiler("cat; sleep 0.1; echo \"$LC_ALL:$(nice):$([ -e /proc/self/fd/" +
                               std::to_string(inherited) + " ] && echo leak):$TMPDIR\"; exit 1");
   const Variables locale{{"LC_ALL", "de_DE.UTF-8"}};
-  const int expected = std::min(19, getpriority(PRIO_PROCESS, 0) + 5);
+  const int expected = std::min(19, getpriority(PRIO_PROCESS, 0) + 1);
   EXPECT_TRUE(
       contains(compiler.error(), str("\nC:", expected, "::", compiler.folder() / "tmp/taeda_")));
   close(inherited);

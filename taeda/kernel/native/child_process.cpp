@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int kChildNicer = 5;
+constexpr int kChildNicer = 1;
 // The pipe tells when a child ends, unless something else holds its other side.
 constexpr milliseconds kLongestPause{20};
 

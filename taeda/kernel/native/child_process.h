@@ -27,7 +27,7 @@ struct ChildResult {
   std::string output;  // of both streams; the middle of a long text is left out
 };
 
-// The program runs in the locale C, in a process group of its own and five steps nicer than this
+// The program runs in the locale C, in a process group of its own and one step nicer than this
 // thread, reads nothing, and inherits no other descriptor. Nothing of it is left afterwards: its
 // group is killed and the child collected, whatever happens. Other threads may fork meanwhile.
 ChildResult run_child(const ChildCommand& command);

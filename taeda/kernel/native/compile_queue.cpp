@@ -45,7 +45,11 @@ std::optional<int> workers_of_environment() {
   return std::nullopt;
 }
 
-int usual_workers() { return std::max(num_threads() / 2, 1); }
+// Note [Compiles wait for first results]
+constexpr int kSmallTeam = 4;
+bool is_small_team() { return num_threads() <= kSmallTeam; }
+
+int usual_workers() { return is_small_team() ? num_threads() : num_threads() / 2; }
 
 // What tells two compiles apart.
 std::string key_of(const std::string& source, const CompileOptions& options) {
@@ -186,7 +190,7 @@ struct CompileQueue::State {
 CompileQueue::CompileQueue() : CompileQueue(1, 1) {
   const std::optional<int> asked = workers_of_environment();
   workers_ = asked.value_or(usual_workers());
-  hurried_workers_ = asked.value_or(std::max(num_threads(), 1));
+  hurried_workers_ = asked.value_or(num_threads());
 }
 
 CompileQueue::CompileQueue(int workers) : CompileQueue(workers, workers) {}
@@ -245,7 +249,7 @@ std::shared_future<std::string> CompileQueue::submit(const std::string& source,
     CompileOptions own = options;
     own.stop = stop;
     own.environment = environment;
-    own.is_patient = is_patient;
+    own.is_patient = is_patient && !is_small_team();
     return compile_native(source, own);
   };
   state->jobs.push_back({key, std::packaged_task<std::string(bool)>(std::move(compile)), waits});

@@ -19,18 +19,22 @@ namespace taeda::kernel {
 // for the result. A compiler beside it takes a core from the team of threads, which then waits for
 // the thread that came late, in every loop; on 16 cores one compiler made first calls three times
 // as long. So runs are announced (expect_run), and jobs that nobody waits for start when those runs
-// have ended, on cores that are idle. A run that does not come, such as the backward of a loss that
-// nobody differentiates, is waited for half a second.
+// have ended. A run that does not come, such as the backward of a loss that nobody differentiates,
+// is waited for half a second.
+//
+// The runs after the first go on beside the compilers. In a large team some cores are idle at any
+// time, and compilers take those alone. A small team leaves no core idle: there a compiler on each
+// core, as nice as costs the runs a fifth of their speed, is done soonest.
 
 // Workers start when there is work, are five steps nicer than the thread that starts them (their
-// compilers five more), and handle no signals. All methods may be called from any thread.
+// compilers one more), and handle no signals. All methods may be called from any thread.
 //
 // A forked child has no workers: there the queue starts anew, and futures of the parent never
 // become ready.
 class TAEDA_API CompileQueue {
  public:
-  // TAEDA_COMPILE_THREADS, else half as many workers as parallel_for has threads, and as many as
-  // those while somebody waits.
+  // TAEDA_COMPILE_THREADS, else as many workers as parallel_for has threads, in a large team half
+  // as many while nobody waits.
   CompileQueue();
   explicit CompileQueue(int workers);
   // Lives until the process ends; then it is stopped as its destructor would.
