@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/bind.h"
 #include "taeda/ops/operators.h"
+#include "taeda/ops/view/gradients.h"
 
 namespace taeda::fx {
 
@@ -71,15 +73,23 @@ FunctionalState* FunctionalMode::find(const Tensor& t) {
   return tensors_.at(t.impl()).state.get();
 }
 
+// The program may name places of its storage: what as_strided_scatter gives begins where its
+// argument does.
 Tensor FunctionalMode::make_like(const Tensor& value) {
-  Stack stack{Value(listed(value.sym_sizes())),
-              Value(listed(value.sym_strides())),
-              Value(value.dtype()),
-              Value(),
-              Value(value.device()),
-              Value()};
-  run_fake(ops::empty_strided, stack);
-  return stack.at(0).get<Tensor>();
+  const SymInt& start = value.impl()->sym_storage_offset();
+  const Value sizes(listed(value.sym_sizes())), strides(listed(value.sym_strides()));
+  const auto empty = [&](Value size, Value stride) {
+    Stack stack{std::move(size), std::move(stride),     Value(value.dtype()),
+                Value(),         Value(value.device()), Value()};
+    run_fake(ops::empty_strided, stack);
+    return stack.at(0);
+  };
+  if (is_known(SymOp::Eq, start, 0)) return empty(sizes, strides).get<Tensor>();
+  const std::vector<SymInt> step{SymInt(1)},
+      memory{gradients::storage_reach(value.sym_sizes(), value.sym_strides(), start)};
+  Stack look{empty(Value(memory), Value(step)), sizes, strides, Value(start)};
+  run_fake(ops::as_strided, look);
+  return look.at(0).get<Tensor>();
 }
 
 Tensor FunctionalMode::make(IntrusivePtr<FunctionalState> state, const Tensor* seen) {

@@ -8,8 +8,10 @@ from taeda._functorch.aot_autograd import (
     aot_export_joint_with_descriptors,
 )
 from taeda._functorch.partitioners import default_partition
+from taeda._inductor import compile as compile_graph
 from taeda.fx.aot import aot_function, aot_module_simplified, make_boxed_func, nop
 from taeda.fx.aot.descriptors import BufferAOTInput, ParamAOTInput, PlainAOTInput
+from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
 from taeda import nn
@@ -236,6 +238,53 @@ def test_gradients_of_what_was_there_before_a_write(function, backend):
 
     for found, wanted in zip(run(t.compile(function, backend=backend)), run(function), strict=True):
         t.testing.assert_close(found, wanted)
+
+
+def write_to_slices(x):
+    y = x * 0.5
+    y[0].mul_(3)
+    y[1:].mul_(0.5)
+    return y
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+@pytest.mark.parametrize(
+    "join",
+    (
+        lambda x, y: t.cat([x[:1], y]).exp(),
+        lambda x, y: t.cat([y, x[:2]]).exp(),
+        lambda x, y: t.stack([x, y]).exp(),
+        lambda x, y: t.stack([x, y]).amax(0),
+    ),
+)
+def test_a_gradient_that_lies_inside_of_another_one(join, dynamic):
+    """Writes to slices are undone in the memory of the gradient, which begins somewhere in it."""
+
+    def f(x):
+        return join(x, write_to_slices(x))
+
+    def gradient(function):
+        x = t.linspace(1, 2, 4).requires_grad_()
+        function(x).sum().backward()
+        return x.grad
+
+    def compiled(gm, inputs):
+        return compile_graph(gm, inputs, native="never")
+
+    for _ in range(2):
+        t.testing.assert_close(gradient(aot_function(f, compiled, dynamic=dynamic)), gradient(f))
+
+
+def test_places_of_a_copy_that_begins_inside_of_its_storage():
+    def f(x):
+        whole = t.as_strided_scatter((x * 1)[1:], x[:2] + 50, (2,), (1,), 2)
+        return whole.as_strided((2,), (1,), 1) * 1, whole.storage_offset()
+
+    x = t.arange(5.0)
+    traced = make_fx(f)(x)
+    for made in (traced, compile_graph(traced, [x], native="never"), aot_function(f, nop)):
+        found, offset = made(x)
+        assert t.equal(found, t.tensor([1.0, 50.0])) and offset == 1
 
 
 def test_a_saved_view_of_an_input_that_is_written_keeps_the_old_values():
