@@ -238,6 +238,7 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
   PyObject* call_math(const Call& call);
+  PyObject* call_number_function(const Call& call);
   PyObject* call_logarithm(const Call& call);
   PyObject* call_on_numbers(const Call& call);
   static bool is_within_finite(PyObject* number);
