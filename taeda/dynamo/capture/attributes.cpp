@@ -28,7 +28,7 @@ bool is_named(PyObject* name, const char* text) {
 
 // Whether the class finds attributes as every object does, but for __getattr__.
 bool finds_plainly(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr) return true;
+  if (type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type)) return true;
   static PyObject* const name = interned("__getattribute__");
   PyObject* found = _PyType_Lookup(type, name);
   return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
@@ -65,12 +65,15 @@ PyObject* Capture::attributes_of(PyObject* object) {
   }
   if (outside->attributes != nullptr) return outside->attributes;
   PyObject* real = outside->twin != nullptr ? outside->twin->original : object;
-  Owned dict(PyObject_GenericGetDict(real, nullptr));
+  const bool is_by_thread = is_thread_local(Py_TYPE(real));
+  Owned dict(is_by_thread ? PyObject_GetAttrString(real, "__dict__")
+                          : PyObject_GenericGetDict(real, nullptr));
   if (!dict) {
     PyErr_Clear();
     return nullptr;
   }
-  Owned twin(import(dict.get(), sources_.of(Step::InstanceDict, outside->source)));
+  Owned twin(import(dict.get(), sources_.of(is_by_thread ? Step::ThreadDict : Step::InstanceDict,
+                                            outside->source)));
   return find(object)->attributes = twin.get();
 }
 
@@ -113,7 +116,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return found.release();
   }
   // Its attributes are known, what C does with them is not.
-  if (is_opaque(object) && is_namespace(Py_TYPE(object))) return instance_attribute(object, name);
+  if (is_opaque(object) && shows_attributes(Py_TYPE(object)))
+    return instance_attribute(object, name);
   if (is_opaque(object)) {
     // A method is no more than its object; what it does is asked when it is called.
     PyTypeObject* type = Py_TYPE(object);
@@ -598,7 +602,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if (PyType_Check(object))
     return set_class_attribute(reinterpret_cast<PyTypeObject*>(object), name, value);
   const bool is_function = PyFunction_Check(object) && find(object) != nullptr;
-  if ((is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
+  if ((is_opaque(object) && !shows_attributes(Py_TYPE(object))) ||
       (is_function && _PyType_Lookup(&PyFunction_Type, name) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
   note_member(object);
