@@ -22,6 +22,12 @@ bool is_property(PyObject* found) {
          Py_TYPE(found)->tp_descr_set == PyProperty_Type.tp_descr_set;
 }
 
+// What __slots__ of a class statement make.
+bool is_slot(PyObject* found) {
+  return found != nullptr && Py_IS_TYPE(found, &PyMemberDescr_Type) &&
+         reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX;
+}
+
 bool is_named(PyObject* name, const char* text) {
   return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
@@ -273,17 +279,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
-      if (const auto written = members_.find({object, name}); written != members_.end()) {
-        if (written->second) return Py_NewRef(written->second.get());
-        PyErr_SetObject(PyExc_AttributeError, name);
-        throw Raised{};
-      }
-      Owned real(PyObject_GenericGetAttr(object, name));
-      if (!real) {
-        check(Check::Kind::NoMember, outside->source, name);
-        throw Raised{};
-      }
-      return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
+      return slot_of(object, object, outside->source, name);
     }
     return bind_or_ask(found);
   }
@@ -299,6 +295,47 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   Owned unexpected(PyObject_GenericGetAttr(object, name));
   if (unexpected) throw Break{"an attribute that appeared"};
   throw Raised{};
+}
+
+// As objects of the class say it, whatever stands for this one.
+[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
+  Owned text(need(
+      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
+  Owned args(need(PyTuple_Pack(1, text.get())));
+  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
+  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
+  PyErr_SetObject(PyExc_AttributeError, error.get());
+  throw Raised{.is_exact = true};
+}
+
+// A slot of an object, as far as the captured program wrote it or as the program's object has it;
+// `real` is null for objects of the capture, whose slots are empty at first.
+PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
+  PyTypeObject* type = recorder_.is_value(object) ? recorder_.class_of(object) : Py_TYPE(object);
+  const auto written = members_.find({object, name});
+  if (written != members_.end() && written->second) return Py_NewRef(written->second.get());
+  if (written != members_.end() || real == nullptr) raise_no_attribute(type, object, name);
+  Owned value(PyObject_GenericGetAttr(real, name));
+  if (!value) {
+    PyErr_Clear();
+    check(Check::Kind::NoMember, source, name);
+    raise_no_attribute(type, object, name);
+  }
+  return import(value.get(), sources_.of(Step::Member, source, 0, name));
+}
+
+void Capture::set_slot(PyObject* object, PyObject* name, PyObject* value) {
+  keep(object);
+  keep(name);
+  // A slot without a value cannot be deleted.
+  try {
+    if (value == nullptr) Owned had(attribute(object, name));
+  } catch (const Raised&) {
+    PyErr_Clear();
+    PyErr_SetObject(PyExc_AttributeError, name);
+    throw Raised{.is_exact = true};
+  }
+  members_[{object, name}] = Owned(Py_XNewRef(value));
 }
 
 // The getter of a property: a function, or an object of the program that is called.
@@ -415,17 +452,6 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   return bind(found, nullptr, type, name);
 }
 
-// As objects of the class say it, whatever stands for this one.
-[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
-  Owned text(need(
-      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
-  Owned args(need(PyTuple_Pack(1, text.get())));
-  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
-  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
-  PyErr_SetObject(PyExc_AttributeError, error.get());
-  throw Raised{.is_exact = true};
-}
-
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
   if (!recorder_.is_tensor_value(object)) {
@@ -462,6 +488,11 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
+  PyTypeObject* type = recorder_.class_of(object);
+  if (is_slot(_PyType_Lookup(type, name))) {
+    check_class(type);
+    return slot_of(object, real, source, name);
+  }
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
   if (found != nullptr && found != plain && recorder_.is_subclass(object))
@@ -474,7 +505,6 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     auto* owner = reinterpret_cast<PyObject*>(recorder_.plain_class());
     return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
-  PyTypeObject* type = recorder_.class_of(object);
   const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
   if (found == nullptr || !is_of_class) {
     PyObject* names = tensor_attributes_of(object);
@@ -587,6 +617,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                                   : call_nested(method.get(), {object, value}));
       return;
     }
+    if (is_slot(found)) {
+      check_class(type);
+      return set_slot(object, name, value);
+    }
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
@@ -638,15 +672,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                                   : call_nested(set, {descriptor.get(), object, value}));
       return;
     }
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&
-        reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX) {
+    if (is_slot(found)) {
       PyErr_Clear();
-      keep(object);
-      keep(name);
-      // A slot without a value cannot be deleted.
-      if (value == nullptr) Owned had(instance_attribute(object, name));
-      members_[{object, name}] = Owned(Py_XNewRef(value));
-      return;
+      return set_slot(object, name, value);
     }
     if (!method || !PyFunction_Check(method.get())) {
       PyErr_Clear();

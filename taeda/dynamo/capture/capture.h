@@ -207,6 +207,8 @@ class Capture final : public Capturing {
   Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
+  PyObject* slot_of(PyObject* object, PyObject* real, int source, PyObject* name);
+  void set_slot(PyObject* object, PyObject* name, PyObject* value);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
