@@ -1,6 +1,6 @@
 """Methods of Tensor that are written in Python: printing, copying, pickling, NumPy's protocols."""
 
-import operator
+import itertools
 
 from taeda import (
     _C,
@@ -275,6 +275,24 @@ def _narrow_copy(self, dim, start, length):
     return _C.narrow_copy(self, dim, start, length)
 
 
+def _holds(condition):
+    """Whether a condition is known to hold; what only data tells is not."""
+    if isinstance(condition, bool):
+        return condition
+    from taeda.fx.symbolic.numbers import guard_or_false
+
+    return guard_or_false(condition)
+
+
+def _is_smaller(a, b):
+    """Whether a stride is the smaller one: where only data tells, one that divides the other."""
+    if _holds(a < b):
+        return True
+    if _holds(a >= b) or _holds(a == 0) or _holds(b == 0):
+        return False
+    return _holds(b % a == 0) and not _holds(a % b == 0)
+
+
 def _dim_order(self, *, ambiguity_check=False):
     """The dimensions from the outermost in memory to the innermost."""
     if has_torch_function_unary(self):
@@ -288,7 +306,11 @@ def _dim_order(self, *, ambiguity_check=False):
     # One of the given formats settles an order that the strides leave open.
     is_settled = sum(self.is_contiguous(memory_format=f) for f in formats) == 1
     is_checked = ambiguity_check is not False and not is_settled
-    if is_checked and (any(map(operator.eq, strides, strides[1:])) or 1 in sizes):
+    has_one = any(_holds(size == 1) for size in sizes)
+    neighbours = itertools.pairwise(strides)
+    if is_checked and (
+        has_one or not all(_is_smaller(a, b) or _is_smaller(b, a) for a, b in neighbours)
+    ):
         raise RuntimeError(
             "The tensor does not have unique dim order, or cannot map to exact one of the given "
             "memory formats."
@@ -299,9 +321,9 @@ def _dim_order(self, *, ambiguity_check=False):
         for at in reversed(range(last)):
             outer, inner = order[at], order[moving]
             # Dimensions of one element lie anywhere: they are passed, not moved.
-            if 1 in (sizes[outer], sizes[inner]) or 0 in (strides[outer], strides[inner]):
+            if any(_holds(sizes[d] == 1) or _holds(strides[d] == 0) for d in (outer, inner)):
                 continue
-            if strides[outer] >= strides[inner]:
+            if not _is_smaller(strides[outer], strides[inner]):
                 break
             order[at], order[moving] = inner, outer
             moving = at

@@ -52,10 +52,33 @@ def test_a_module_keeps_its_state_by_name():
     gm, _ = dynamo.export(model, X, scale=2.0)
     out = gm(X, scale=2.0)
     assert t.equal(out["y"], model(X, scale=2.0)["y"]) and out["n"] == 2
-    assert {name for name, _ in gm.named_parameters()} == {"linear.weight", "linear.bias"}
-    assert gm.linear.weight is model.linear.weight
+    names = gm.meta["dynamo_flat_name_to_original_fqn"]
+    assert names == {
+        "L__self___linear_weight": "linear.weight",
+        "L__self___linear_bias": "linear.bias",
+        "L__self___shift": "shift",
+    }
+    assert {names[name] for name, _ in gm.named_parameters()} == {"linear.weight", "linear.bias"}
+    assert gm.L__self___linear_weight is model.linear.weight
     assert out["shift"] is model.shift
     assert gm(t.ones(5, 3), scale=2.0)["n"] == 5
+
+
+def test_state_whose_names_meet_is_told_apart():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Module()
+            self.a.b_c = nn.Parameter(t.ones(2))
+            self.a_b = nn.Module()
+            self.a_b.c = nn.Parameter(t.full((2,), 2.0))
+
+        def forward(self, x):
+            return x * self.a.b_c - self.a_b.c
+
+    gm, _ = dynamo.export(Twice())(t.ones(2))
+    assert gm(t.ones(2)).tolist() == [-1, -1]
+    assert sorted(gm.meta["dynamo_flat_name_to_original_fqn"].values()) == ["a.b_c", "a_b.c"]
 
 
 def test_static_sizes_and_operators():

@@ -51,6 +51,11 @@ OTHERS = {
     "fmod": lambda f: (math.fmod(f, 0.3), math.fmod(7, f), math.fmod(-f, 2)),
     "remainder": lambda f: (math.remainder(f, 0.3), math.remainder(7, f)),
     "log of a base": lambda f: (math.log(f, 3), math.log(7, f), math.log(f, f + 1)),
+    "hypot of one": lambda f: (math.hypot(-f), math.fabs(f)),
+    "ldexp": lambda f: (math.ldexp(f, -3), math.ldexp(-f, 1023 - 4)),
+    "modf": lambda f: (*math.modf(f), *math.modf(-f), *math.modf(f * 4)),
+    "isclose": lambda f: (f, math.isclose(f, 9.0), math.isclose(f, f + 0.1, rel_tol=0.5)),
+    "isclose within": lambda f: (f, math.isclose(f, 3, abs_tol=2), math.isclose(f, math.inf)),
     "nested": lambda f: math.exp(math.sin(f)) * 3 + math.log(1 + math.fabs(f)),
     "rounded": lambda f: (round(math.exp(f), 2), math.floor(math.log2(f)), int(math.cosh(f))),
     "decided": lambda f: 1.0 if math.sin(f) > -2 else 2.0,
@@ -98,6 +103,25 @@ def test_functions_of_several_numbers(name):
     check(OTHERS[name], [1.5, 2.5, 3.25, 4.75])
 
 
+@pytest.mark.parametrize("name", ["isqrt", "modf", "hypot", "ldexp", "prod"])
+def test_functions_that_take_integers(name):
+    functions = {
+        "ldexp": lambda n: (math.ldexp(0.75, n // 20), math.ldexp(n, -(n // 20))),
+        "prod": lambda n: math.prod([n, 3, n]),
+    }
+    check(functions.get(name) or getattr(math, name), [15, 16, 24, 99, 12345])
+
+
+def test_zeros_keep_their_sign():
+    def program(x, f):
+        rest, whole = math.modf(f)
+        return x, math.copysign(1, rest), math.copysign(1, whole)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for f in (1.5, 2.5, -0.5, 0.5, -3.0):
+        assert compiled(t.ones(1), f)[1:] == program(t.ones(1), f)[1:]
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("name", ["exp", "log1p", "atan2", "pow", "nested"])
 def test_numbers_of_graphs_with_kernels(name, backend):
@@ -130,11 +154,22 @@ ERRORS = {
     "pow": (1.5, 2.5, -1.5, 1e300, 0.0),
     "fmod": (1.5, 2.5, 0.0, math.inf),
     "log of a base": (1.5, 2.5, 1.0, -1.0, 0.0),
+    "ldexp": (1.5, 2.5, 1e300, math.inf, 3.5, -0.0, 5e-324),
+    "ldexp of small": (1.5, 2.5, 5e-324, 1e300),
+    "modf": (1.5, 2.5, math.inf, math.nan, -0.0, 3.5),
+    "isclose": (1.5, 2.5, math.inf, math.nan, 3.5, 7.0),
+    "isclose with tolerances": (0.5, 0.25, -1.0, 3.5),
+    "isqrt": (3, 4, -1, 5, 2**31, 2**60),
 }
 FUNCTIONS = {
     "pow": lambda f: math.pow(f, -1.5),
     "fmod": lambda f: math.fmod(3, f),
     "log of a base": lambda f: math.log(7, f),
+    "ldexp": lambda f: math.ldexp(f, 1000),
+    "ldexp of small": lambda f: math.ldexp(f, -1060),
+    "modf": lambda f: math.modf(f)[1],
+    "isclose": lambda f: f if math.isclose(f, 7) else 2 * f,
+    "isclose with tolerances": lambda f: f * math.isclose(1, 1.3, rel_tol=f),
 }
 
 

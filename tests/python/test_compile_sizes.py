@@ -227,3 +227,134 @@ def test_a_size_outside_of_its_mark_is_an_error(fullgraph):
         with pytest.raises(ConstraintViolationError, match=r"20 not in range \[2, 8\]"):
             compiled(x)
     assert compiled(taeda.ones(3)).tolist() == [2, 2, 2]
+
+
+MARKS = {
+    "dynamic": taeda._dynamo.mark_dynamic,
+    "maybe dynamic": taeda._dynamo.maybe_mark_dynamic,
+    "static": taeda._dynamo.mark_static,
+    "unbacked": taeda._dynamo.mark_unbacked,
+}
+
+
+def marked(size, mark, **limits):
+    x = taeda.randn(size, 2)
+    mark(x, 0, **limits)
+    return x
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_marked_tensor_asks_for_a_region_of_its_own(mark):
+    counter = CompileCounterWithBackend("eager")
+    compiled = taeda.compile(lambda x: x + 1, backend=counter)
+    compiled(taeda.ones(6, 2))
+    for _ in range(2):
+        compiled(marked(6, MARKS[mark]))
+        assert counter.frame_count == 2
+    compiled(taeda.ones(6, 2))  # one without marks fits the graphs of those with marks
+    assert counter.frame_count == 2
+
+
+def test_buffers_that_are_marked_later_are_seen():
+    model = taeda.nn.Module()
+    model.register_buffer("state", taeda.ones(6))
+    counter = CompileCounterWithBackend("eager")
+    compiled = taeda.compile(lambda x: x + model.state, backend=counter)
+    for _ in range(3):
+        compiled(taeda.ones(6))
+    taeda._dynamo.mark_dynamic(model.state, 0)
+    with pytest.raises(ConstraintViolationError):  # the argument has one size
+        compiled(taeda.ones(6))
+
+
+def test_limits_of_a_mark_are_those_of_a_graph_for_one_size_too():
+    compiled = taeda.compile(lambda x: x + 1, backend="eager")
+    compiled(taeda.ones(6, 2))
+    with pytest.raises(ConstraintViolationError, match=r"6 not in range \[2, 4\]"):
+        compiled(marked(6, taeda._dynamo.mark_dynamic, min=2, max=4))
+    with pytest.raises(ConstraintViolationError, match=r"6 not in range \[2, 4\]"):
+        compiled(marked(6, taeda._dynamo.mark_unbacked, min=2, max=4))
+
+
+def test_marks_hold_where_no_other_size_is_a_symbol():
+    counter = CompileCounterWithBackend("eager")
+    compiled = taeda.compile(lambda x: x + 1, backend=counter, dynamic=False)
+    for size in SIZES:
+        compiled(marked(size, taeda._dynamo.mark_dynamic))
+    assert counter.frame_count == 1
+
+
+UNBACKED = {
+    "elements": lambda x: (x + 1).relu(),
+    "product": lambda x: x @ x.t(),
+    "sum": lambda x: x.sum(0),
+    "softmax": lambda x: taeda.softmax(x, 0),
+    "flat": lambda x: x.reshape(-1),
+    "filled": lambda x: taeda.ones(x.shape[0], 2) * x,
+    "size": lambda x: (x * x.shape[0], x.shape[0]),
+}
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("function", UNBACKED)
+def test_one_graph_for_all_sizes_of_an_unbacked_dimension(function, backend, fullgraph):
+    counter = CompileCounterWithBackend(backend)
+    compiled = taeda.compile(UNBACKED[function], backend=counter, fullgraph=fullgraph)
+    for size in (6, 3, 1, 0):
+        x = marked(size, taeda._dynamo.mark_unbacked)
+        taeda.testing.assert_close(compiled(x), UNBACKED[function](x))
+    assert counter.frame_count == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_unbacked_sizes_of_two_inputs(backend):
+    compiled = taeda.compile(lambda x, y: x + y, backend=backend, fullgraph=True)
+    for sizes in ((6, 6), (6, 1), (1, 6), (1, 1), (0, 0)):
+        x, y = (marked(size, taeda._dynamo.mark_unbacked) for size in sizes)
+        taeda.testing.assert_close(compiled(x, y), x + y)
+
+
+def test_strides_of_unbacked_sizes_are_guarded():
+    counter = CompileCounterWithBackend("inductor")
+    compiled = taeda.compile(lambda x: x * 2 + x.sum(0), backend=counter)
+    for size in (3, 5, 1):
+        x = taeda.randn(2, size)
+        taeda._dynamo.mark_unbacked(x, 1)
+        taeda.testing.assert_close(compiled(x), x * 2 + x.sum(0))
+    assert counter.frame_count == 1
+    x = taeda.randn(5, 2).t()
+    taeda._dynamo.mark_unbacked(x, 1)
+    taeda.testing.assert_close(compiled(x), x * 2 + x.sum(0))
+    assert counter.frame_count == 2
+
+
+def test_a_branch_on_an_unbacked_size_is_a_break():
+    def branching(x):
+        y = x + 1
+        return y * 2 if y.shape[0] > 4 else y
+
+    for size in (3, 8):
+        x = marked(size, taeda._dynamo.mark_unbacked)
+        assert taeda.equal(taeda.compile(branching, backend="eager")(x), branching(x))
+    with pytest.raises(taeda._dynamo.exc.Unsupported, match="only data tells"):
+        taeda.compile(branching, backend="eager", fullgraph=True)(x)
+
+    def checked(x):
+        taeda._check(x.shape[0] > 4, lambda: "too few")
+        return branching(x)
+
+    compiled = taeda.compile(checked, backend="eager", fullgraph=True)
+    assert taeda.equal(compiled(x), branching(x))
+    with pytest.raises(RuntimeError, match="too few"):
+        compiled(marked(3, taeda._dynamo.mark_unbacked))
+
+
+def test_an_order_of_dimensions_of_unbacked_sizes():
+    @taeda.compile(backend="eager", fullgraph=True)
+    def permuted(x):
+        return x.permute(3, 0, 2, 1).dim_order()
+
+    x = taeda.randn(4, 1, 5, 2)
+    taeda._dynamo.mark_unbacked(x, [1, 3])
+    assert permuted(x) == (1, 3, 2, 0)

@@ -206,3 +206,74 @@ def test_a_class_that_sees_operators_is_a_break():
     seen, names = names, []
     assert shown(t.compile(program, backend="eager")(X)) == expected
     assert names == seen
+
+
+class Slotted(t.Tensor):
+    __slots__ = ("_other", "tag")
+
+
+class Counted(t.Tensor):
+    __slots__ = ("tag",)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        result = super().__torch_function__(func, types, args, kwargs or {})
+        if isinstance(result, Counted):
+            result.tag = getattr(args[0], "tag", 0) + 1
+        return result
+
+
+def write_slots(y):
+    y.tag = y.tag * 2
+    y._other = y.abs()
+    return y * y.tag + y._other
+
+
+def delete_slot(y):
+    had = y.tag
+    del y.tag
+    texts = []
+    for ask in (lambda: y.tag, lambda: delattr(y, "tag")):
+        try:
+            ask()
+        except AttributeError as error:
+            texts.append(str(error))
+    return y.sin(), had, hasattr(y, "tag"), texts
+
+
+def make_slots(y):
+    made = (y * 2).as_subclass(Slotted)
+    made.tag = y.tag
+    return made, hasattr(made, "_other")
+
+
+SLOTS = {
+    "read": lambda y: y * y.tag,
+    "absent": lambda y: y * getattr(y, "_other", 5),
+    "write": write_slots,
+    "delete": delete_slot,
+    "make": make_slots,
+    "of a result": lambda y: (y * 2 + 1) * getattr(y * 2, "tag", 7),
+}
+
+
+@pytest.mark.parametrize("name", SLOTS)
+@pytest.mark.parametrize("kind", [Slotted, Counted])
+def test_slots_of_tensors(kind, name):
+    def tensor(tag):
+        y = t.tensor([1.0, -2.0]).as_subclass(kind)
+        y.tag = tag
+        return y
+
+    def slots_of(value):
+        names = [n for n in ("tag", "_other") if hasattr(value, n)]
+        return [(n, repr(getattr(value, n))) for n in names]
+
+    compiled = t.compile(SLOTS[name], backend="eager", fullgraph=True)
+    for tag in (3, 3, 4):
+        given = [tensor(tag), tensor(tag)]
+        results = [function(y) for function, y in zip((compiled, SLOTS[name]), given, strict=True)]
+        assert repr(results[0]) == repr(results[1])
+        assert slots_of(given[0]) == slots_of(given[1])
+        first = [r[0] if isinstance(r, tuple) else r for r in results]
+        assert type(first[0]) is type(first[1]) and slots_of(first[0]) == slots_of(first[1])

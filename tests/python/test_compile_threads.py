@@ -113,3 +113,65 @@ def test_raising_calls_leave_a_whole_graph_compiled():
     with pytest.raises(Unsupported, match="print"):
         compiled(taeda.ones(2), "print")
     assert compiled(taeda.ones(2), "fine").tolist() == [2, 2]
+
+
+class Named(threading.local):
+    scale = 3
+
+    def doubled(self):
+        return self.scale * 2
+
+
+class WithBeginning(threading.local):
+    def __init__(self):
+        self.scale = 5
+
+
+@pytest.mark.parametrize("kind", [threading.local, Named])
+def test_attributes_of_a_thread(kind):
+    local = kind()
+    local.scale, local.state = 2, taeda.ones(2)
+
+    @taeda.compile(backend="eager", fullgraph=True)
+    def program(x):
+        local.count = getattr(local, "count", 0) + 1
+        local.state = local.state + x
+        if hasattr(local, "extra"):
+            x = x * local.extra
+            del local.extra
+        return x * local.scale * (local.doubled() if kind is Named else 1)
+
+    factor = 4 if kind is Named else 1
+    x = taeda.full((2,), 3.0)
+    for extra in (1, 1, 7, 1):
+        if extra > 1:
+            local.extra = extra
+        assert program(x).tolist() == [6 * factor * extra] * 2
+    assert local.count == 4 and local.state.tolist() == [13, 13]
+    assert not hasattr(local, "extra")
+
+    def in_another_thread():
+        local.scale, local.state = 1, taeda.zeros(2)
+        seen.append((program(x), local.count, local.state))
+
+    seen = []
+    thread = threading.Thread(target=in_another_thread)
+    thread.start()
+    thread.join()
+    ((result, count, state),) = seen
+    assert result.tolist() == [3 * (2 if kind is Named else 1)] * 2
+    assert count == 1 and state.tolist() == [3, 3]
+    assert local.count == 4 and program(x).tolist() == [6 * factor] * 2
+
+
+def test_attributes_that_every_thread_begins_with():
+    local = WithBeginning()
+    program = taeda.compile(lambda x: x * local.scale, backend="eager")
+    assert program(taeda.ones(1)).tolist() == [5]
+    local.scale = 6
+    assert program(taeda.ones(1)).tolist() == [6]
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(program(taeda.ones(1)).tolist()))
+    thread.start()
+    thread.join()
+    assert seen == [[5]]

@@ -334,7 +334,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
       switches_grad_on_ = true;
     });
   const bool is_unbacked = this->is_unbacked(result.get());
-  if (is_unbacked && !takes_numbers_ && kind_of(function) != CallKind::Number)
+  if (!takes_numbers_ && kind_of(function) != CallKind::Number && is_from_data(result.get()))
     throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
     const bool is_operator =
@@ -349,21 +349,34 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   return result.release();
 }
 
-// Whether a number, or a size of a tensor, is known to data alone.
-bool GraphRecorder::is_unbacked(PyObject* value) const {
+// Whether there is a number among the values, or a size of a tensor, of which this holds.
+bool GraphRecorder::has_number(PyObject* value, FunctionRef<bool(const fx::Expr*)> is_one) const {
   if (is_symbolic(value))
-    return !fx::SymExprNode::of(sym_node_of(value).get(), *env_).raw_expr()->has_hint;
+    return is_one(fx::SymExprNode::of(sym_node_of(value).get(), *env_).raw_expr());
   if (is_tensor(value)) {
     const Tensor& t = tensor_of(value);
     if (!t.impl()->has_symbolic_sizes()) return false;
     for (const SymInt& size : t.sym_sizes())
-      if (size.is_symbolic() && !env_->expr(size)->has_hint) return true;
+      if (size.is_symbolic() && is_one(env_->expr(size))) return true;
     return false;
   }
   if (!PyTuple_Check(value) && !PyList_Check(value)) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
-    if (is_unbacked(PySequence_Fast_GET_ITEM(value, i))) return true;
+    if (has_number(PySequence_Fast_GET_ITEM(value, i), is_one)) return true;
   return false;
+}
+
+bool GraphRecorder::is_unbacked(PyObject* value) const {
+  return has_number(value, [](const fx::Expr* e) { return !e->has_hint; });
+}
+
+// Sizes that inputs are marked with have a place in every graph.
+bool GraphRecorder::is_from_data(PyObject* value) const {
+  return has_number(value, [&](const fx::Expr* e) {
+    const auto symbols = fx::symbols_of(e);
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](const fx::Expr* s) { return !s->has_hint && env_->sources(s).empty(); });
+  });
 }
 
 int GraphRecorder::replays_writes(const std::vector<int>& sources) const {

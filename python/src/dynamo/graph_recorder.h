@@ -119,6 +119,9 @@ class GraphRecorder final : public dynamo::Recorder {
     std::vector<fx::DimConstraint> constraints;  // what the program said of them
     bool strides = false;                        // those that follow from no sizes
   };
+  bool has_number(PyObject* value, FunctionRef<bool(const fx::Expr*)> is_one) const;
+  // Whether a number, or a size of a tensor, is none that inputs have.
+  bool is_from_data(PyObject* value) const;
   // Whether inputs got a history by writes of the program; throw Break where others share it.
   void note_histories();
   void check_histories(const Tensor& given) const;

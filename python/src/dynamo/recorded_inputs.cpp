@@ -98,26 +98,19 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
       if (sizes[d] == -1) dims[d] = DimDynamic::Dynamic;
       changes.strides |= strides[d] == -1;
     }
-  const auto marked = [&](const char* attribute, FunctionRef<void(size_t)> use) {
-    Ref indices(PyObject_GetAttrString(object, attribute));
-    if (!indices) PyErr_Clear();
-    for (size_t d = 0; indices && d < rank; ++d) {
-      Ref index(checked(PyLong_FromSize_t(d)));
-      if (PySequence_Contains(indices.get(), index.get()) == 1) use(d);
-    }
+  const auto marked = [&](uint64_t marks, DimDynamic how) {
+    for (size_t d = 0; d < rank; ++d)
+      if (marks >> d & 1) dims[d] = how;
   };
-  // A compiled program that gave the tensor says that these sizes change.
-  if (dynamic_ == Dynamic::WhereChanged)
-    marked("_dynamo_propagated_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
-  marked("_dynamo_static_indices", [&](size_t d) { dims[d] = DimDynamic::Static; });
-  if (dynamic_ != Dynamic::Never) {
-    marked("_dynamo_weak_dynamic_indices", [&](size_t d) { dims[d] = DimDynamic::Dynamic; });
-    marked("_dynamo_dynamic_indices", [&](size_t d) {
-      dims[d] = DimDynamic::Dynamic;
-      changes.constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
-    });
-    read_limits(object, changes.constraints);
-  }
+  const dynamo::SizeMarks marks = dynamo::SizeMarks::of(object);
+  if (dynamic_ == Dynamic::WhereChanged) marked(marks.propagated, DimDynamic::Dynamic);
+  marked(marks.constant, DimDynamic::Static);
+  marked(marks.maybe_dynamic, DimDynamic::Dynamic);
+  marked(marks.dynamic, DimDynamic::Dynamic);
+  marked(marks.unbacked, DimDynamic::Unbacked);
+  for (size_t d = 0; d < rank; ++d)
+    if (marks.dynamic >> d & 1) changes.constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
+  read_limits(object, changes.constraints);
   return changes;
 }
 
@@ -157,9 +150,17 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
     autograd::set_requires_grad(fake, true);
   fx::match_history(fake, t);  // what has a history may be written to
-  dynamo::TensorGuard guard{
-      Py_TYPE(real), t.dtype(),  t.device(),       t.layout(), autograd::requires_grad(t),
-      t.is_conj(),   t.is_neg(), t.is_inference(), {},         {}};
+  dynamo::TensorGuard guard{Py_TYPE(real),
+                            t.dtype(),
+                            t.device(),
+                            t.layout(),
+                            autograd::requires_grad(t),
+                            t.is_conj(),
+                            t.is_neg(),
+                            t.is_inference(),
+                            {},
+                            {},
+                            dynamo::SizeMarks::of(real)};
   bool has_symbols = fake.impl()->sym_storage_offset().is_symbolic();
   for (size_t d = 0; d < dims.size(); ++d) {
     const SymInt& size = fake.sym_sizes()[d];

@@ -48,17 +48,27 @@ class _Rewriting:
             self.graph.placeholder(f"arg{i}") for i in range(whole.in_spec.num_leaves)
         ]
         self.attributes = {}
+        self.names = {}  # of the module's state, by the names in the graph
 
     def attribute(self, tensor, name=None):
         """A node for a tensor that is no argument: state of the module, or a constant."""
         if id(tensor) not in self.attributes:
             if name is None:
-                name = f"_tensor_constant{len(self.attributes)}"
-                self.root.register_buffer(name, tensor)
+                own = f"_tensor_constant{len(self.attributes)}"
             else:
-                _put(self.root, name, tensor)
-            self.attributes[id(tensor)] = self.graph.get_attr(name)
+                own = self.flat_name_of(name)
+                self.names[own] = name
+            setter = "parameter" if isinstance(tensor, taeda.nn.Parameter) else "buffer"
+            getattr(self.root, f"register_{setter}")(own, tensor)
+            self.attributes[id(tensor)] = self.graph.get_attr(own)
         return self.attributes[id(tensor)]
+
+    def flat_name_of(self, name):
+        """The graph module has no submodules: a name for state of the module's submodules."""
+        flat = "L__self___" + name.replace(".", "_")
+        while flat in self.names:
+            flat += "_"
+        return flat
 
     def node_of(self, place, outputs):
         """The node, or constant, at a place."""
@@ -87,7 +97,9 @@ class _Rewriting:
         self.graph.eliminate_dead_code(is_impure_node=lambda node: node.op != "get_attr")
         spec = self.whole.in_spec
         self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, spec, self.whole.out_spec)))
-        return GraphModule(self.root, self.graph)
+        made = GraphModule(self.root, self.graph)
+        made.meta["dynamo_flat_name_to_original_fqn"] = self.names
+        return made
 
     def keep_attributes(self, leaves):
         """Notes what the program hung on the tensors that the graph reads."""
@@ -98,18 +110,6 @@ class _Rewriting:
 
 def _attribute(module, name):
     return functools.reduce(getattr, name.split("."), module)
-
-
-def _put(root, name, tensor):
-    *path, last = name.split(".")
-    for part in path:
-        if part not in root._modules:
-            root.add_module(part, taeda.nn.Module())
-        root = root._modules[part]
-    if isinstance(tensor, taeda.nn.Parameter):
-        root.register_parameter(last, tensor)
-    else:
-        root.register_buffer(last, tensor)
 
 
 def _as_operators(gm, args, kwargs, mode, pre_dispatch, decompositions):

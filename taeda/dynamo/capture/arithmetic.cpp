@@ -188,13 +188,29 @@ PyObject* Capture::call_logarithm(const Call& call) {
   return need(PyNumber_TrueDivide(parts[0].get(), parts[1].get()));
 }
 
+// Functions that are spelled in others, of finite numbers; null for other calls.
+PyObject* Capture::call_number_function(const Call& call) {
+  static PyObject* const functions = [] {
+    const SessionScope natively(nullptr);
+    return imported("taeda.compiler._number_functions", "FUNCTIONS");
+  }();
+  PyObject* own = PyDict_GetItemWithError(functions, call.callable);
+  if (own == nullptr) return nullptr;
+  for (PyObject* value : call.values)
+    if (python::is_symfloat(value) && !is_within_finite(value)) return nullptr;
+  Owned result(need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names)));
+  return result.get() == Py_NotImplemented ? nullptr : result.release();
+}
+
 // Functions of `math` of symbols are expressions, where C would ask for values. A result that is no
 // finite number, which is guarded, is C's to give or to refuse. Null for other calls.
 PyObject* Capture::call_math(const Call& call) {
   const auto& values = call.values;
-  if (call.names != nullptr || std::none_of(values.begin(), values.end(), python::is_symbolic) ||
+  if (std::none_of(values.begin(), values.end(), python::is_symbolic) ||
       !std::all_of(values.begin(), values.end(), is_number))
     return nullptr;
+  if (PyObject* result = call_number_function(call)) return result;
+  if (call.names != nullptr) return nullptr;
   if (const double factor = angle_factor(call.callable); factor != 0 && values.size() == 1) {
     const Owned by(need(PyFloat_FromDouble(factor)));
     return need(PyNumber_Multiply(values[0], by.get()));

@@ -22,13 +22,19 @@ bool is_property(PyObject* found) {
          Py_TYPE(found)->tp_descr_set == PyProperty_Type.tp_descr_set;
 }
 
+// What __slots__ of a class statement make.
+bool is_slot(PyObject* found) {
+  return found != nullptr && Py_IS_TYPE(found, &PyMemberDescr_Type) &&
+         reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX;
+}
+
 bool is_named(PyObject* name, const char* text) {
   return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
 
 // Whether the class finds attributes as every object does, but for __getattr__.
 bool finds_plainly(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr) return true;
+  if (type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type)) return true;
   static PyObject* const name = interned("__getattribute__");
   PyObject* found = _PyType_Lookup(type, name);
   return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
@@ -65,12 +71,15 @@ PyObject* Capture::attributes_of(PyObject* object) {
   }
   if (outside->attributes != nullptr) return outside->attributes;
   PyObject* real = outside->twin != nullptr ? outside->twin->original : object;
-  Owned dict(PyObject_GenericGetDict(real, nullptr));
+  const bool is_by_thread = is_thread_local(Py_TYPE(real));
+  Owned dict(is_by_thread ? PyObject_GetAttrString(real, "__dict__")
+                          : PyObject_GenericGetDict(real, nullptr));
   if (!dict) {
     PyErr_Clear();
     return nullptr;
   }
-  Owned twin(import(dict.get(), sources_.of(Step::InstanceDict, outside->source)));
+  Owned twin(import(dict.get(), sources_.of(is_by_thread ? Step::ThreadDict : Step::InstanceDict,
+                                            outside->source)));
   return find(object)->attributes = twin.get();
 }
 
@@ -113,7 +122,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return found.release();
   }
   // Its attributes are known, what C does with them is not.
-  if (is_opaque(object) && is_namespace(Py_TYPE(object))) return instance_attribute(object, name);
+  if (is_opaque(object) && shows_attributes(Py_TYPE(object)))
+    return instance_attribute(object, name);
   if (is_opaque(object)) {
     // A method is no more than its object; what it does is asked when it is called.
     PyTypeObject* type = Py_TYPE(object);
@@ -269,17 +279,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
-      if (const auto written = members_.find({object, name}); written != members_.end()) {
-        if (written->second) return Py_NewRef(written->second.get());
-        PyErr_SetObject(PyExc_AttributeError, name);
-        throw Raised{};
-      }
-      Owned real(PyObject_GenericGetAttr(object, name));
-      if (!real) {
-        check(Check::Kind::NoMember, outside->source, name);
-        throw Raised{};
-      }
-      return import(real.get(), sources_.of(Step::Member, outside->source, 0, name));
+      return slot_of(object, object, outside->source, name);
     }
     return bind_or_ask(found);
   }
@@ -295,6 +295,47 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   Owned unexpected(PyObject_GenericGetAttr(object, name));
   if (unexpected) throw Break{"an attribute that appeared"};
   throw Raised{};
+}
+
+// As objects of the class say it, whatever stands for this one.
+[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
+  Owned text(need(
+      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
+  Owned args(need(PyTuple_Pack(1, text.get())));
+  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
+  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
+  PyErr_SetObject(PyExc_AttributeError, error.get());
+  throw Raised{.is_exact = true};
+}
+
+// A slot of an object, as far as the captured program wrote it or as the program's object has it;
+// `real` is null for objects of the capture, whose slots are empty at first.
+PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
+  PyTypeObject* type = recorder_.is_value(object) ? recorder_.class_of(object) : Py_TYPE(object);
+  const auto written = members_.find({object, name});
+  if (written != members_.end() && written->second) return Py_NewRef(written->second.get());
+  if (written != members_.end() || real == nullptr) raise_no_attribute(type, object, name);
+  Owned value(PyObject_GenericGetAttr(real, name));
+  if (!value) {
+    PyErr_Clear();
+    check(Check::Kind::NoMember, source, name);
+    raise_no_attribute(type, object, name);
+  }
+  return import(value.get(), sources_.of(Step::Member, source, 0, name));
+}
+
+void Capture::set_slot(PyObject* object, PyObject* name, PyObject* value) {
+  keep(object);
+  keep(name);
+  // A slot without a value cannot be deleted.
+  try {
+    if (value == nullptr) Owned had(attribute(object, name));
+  } catch (const Raised&) {
+    PyErr_Clear();
+    PyErr_SetObject(PyExc_AttributeError, name);
+    throw Raised{.is_exact = true};
+  }
+  members_[{object, name}] = Owned(Py_XNewRef(value));
 }
 
 // The getter of a property: a function, or an object of the program that is called.
@@ -411,17 +452,6 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   return bind(found, nullptr, type, name);
 }
 
-// As objects of the class say it, whatever stands for this one.
-[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
-  Owned text(need(
-      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
-  Owned args(need(PyTuple_Pack(1, text.get())));
-  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
-  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
-  PyErr_SetObject(PyExc_AttributeError, error.get());
-  throw Raised{.is_exact = true};
-}
-
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
   if (!recorder_.is_tensor_value(object)) {
@@ -458,6 +488,11 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
+  PyTypeObject* type = recorder_.class_of(object);
+  if (is_slot(_PyType_Lookup(type, name))) {
+    check_class(type);
+    return slot_of(object, real, source, name);
+  }
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
   if (found != nullptr && found != plain && recorder_.is_subclass(object))
@@ -470,7 +505,6 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     auto* owner = reinterpret_cast<PyObject*>(recorder_.plain_class());
     return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
-  PyTypeObject* type = recorder_.class_of(object);
   const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
   if (found == nullptr || !is_of_class) {
     PyObject* names = tensor_attributes_of(object);
@@ -583,6 +617,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                                   : call_nested(method.get(), {object, value}));
       return;
     }
+    if (is_slot(found)) {
+      check_class(type);
+      return set_slot(object, name, value);
+    }
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
@@ -598,7 +636,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if (PyType_Check(object))
     return set_class_attribute(reinterpret_cast<PyTypeObject*>(object), name, value);
   const bool is_function = PyFunction_Check(object) && find(object) != nullptr;
-  if ((is_opaque(object) && !is_namespace(Py_TYPE(object))) ||
+  if ((is_opaque(object) && !shows_attributes(Py_TYPE(object))) ||
       (is_function && _PyType_Lookup(&PyFunction_Type, name) != nullptr))
     throw Break{std::string("a write to an attribute of ") + Py_TYPE(object)->tp_name};
   note_member(object);
@@ -634,15 +672,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                                   : call_nested(set, {descriptor.get(), object, value}));
       return;
     }
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type) &&
-        reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX) {
+    if (is_slot(found)) {
       PyErr_Clear();
-      keep(object);
-      keep(name);
-      // A slot without a value cannot be deleted.
-      if (value == nullptr) Owned had(instance_attribute(object, name));
-      members_[{object, name}] = Owned(Py_XNewRef(value));
-      return;
+      return set_slot(object, name, value);
     }
     if (!method || !PyFunction_Check(method.get())) {
       PyErr_Clear();

@@ -622,7 +622,7 @@ PyObject* Capture::call(State& state, Call call) {
         if (!is_plain_function(call.callable)) break;
         // Methods of objects of C read what C keeps.
         if (!call.values.empty() && is_opaque(call.values[0]) &&
-            !is_namespace(Py_TYPE(call.values[0])) &&
+            !shows_attributes(Py_TYPE(call.values[0])) &&
             _PyType_Lookup(Py_TYPE(call.values[0]), fields_of(call.callable)->func_name) ==
                 call.callable)
           break;

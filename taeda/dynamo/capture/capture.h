@@ -207,6 +207,8 @@ class Capture final : public Capturing {
   Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
+  PyObject* slot_of(PyObject* object, PyObject* real, int source, PyObject* name);
+  void set_slot(PyObject* object, PyObject* name, PyObject* value);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
@@ -238,6 +240,7 @@ class Capture final : public Capturing {
   PyObject* call_native(const Call& call, CallKind kind);
   PyObject* call_extreme(const Call& call);
   PyObject* call_math(const Call& call);
+  PyObject* call_number_function(const Call& call);
   PyObject* call_logarithm(const Call& call);
   PyObject* call_on_numbers(const Call& call);
   static bool is_within_finite(PyObject* number);

@@ -66,6 +66,38 @@ bool same_constant(PyObject* a, PyObject* b) {
   return equal == 1;
 }
 
+SizeMarks SizeMarks::of(PyObject* tensor) {
+  SizeMarks marks;
+  PyObject* dict = reinterpret_cast<python::TensorObject*>(tensor)->dict;
+  if (dict == nullptr || PyDict_GET_SIZE(dict) == 0) return marks;
+  const int64_t ndim = python::tensor_of(tensor).dim();
+  const auto read = [&](PyObject* name, uint64_t& bits) {
+    PyObject* indices = PyDict_GetItemWithError(dict, name);
+    for (int64_t d = 0; indices != nullptr && d < ndim; ++d) {
+      const Owned index(PyLong_FromLongLong(d));
+      if (index && PySequence_Contains(indices, index.get()) == 1) bits |= uint64_t{1} << d;
+    }
+    PyErr_Clear();
+  };
+  static PyObject* const names[] = {
+      PyUnicode_InternFromString("_dynamo_dynamic_indices"),
+      PyUnicode_InternFromString("_dynamo_weak_dynamic_indices"),
+      PyUnicode_InternFromString("_dynamo_unbacked_indices"),
+      PyUnicode_InternFromString("_dynamo_static_indices"),
+      PyUnicode_InternFromString("_dynamo_propagated_dynamic_indices")};
+  read(names[0], marks.dynamic);
+  read(names[1], marks.maybe_dynamic);
+  read(names[2], marks.unbacked);
+  read(names[3], marks.constant);
+  read(names[4], marks.propagated);
+  return marks;
+}
+
+bool SizeMarks::are_within(const SizeMarks& others) const {
+  return !(dynamic & ~others.dynamic) && !(maybe_dynamic & ~others.maybe_dynamic) &&
+         !(unbacked & ~others.unbacked) && !(constant & ~others.constant);
+}
+
 bool TensorGuard::fits(PyObject* object) const {
   if (Py_TYPE(object) != type) return false;
   const Tensor& t = python::tensor_of(object);
@@ -79,7 +111,7 @@ bool TensorGuard::fits(PyObject* object) const {
     if (sizes[d] >= 0 && sizes[d] != own[d]) return false;
     if (strides[d] >= 0 && strides[d] != own_strides[d]) return false;
   }
-  return true;
+  return SizeMarks::of(object).are_within(marks);
 }
 
 bool FlatTensor::describes(const TensorGuard& guard) {
@@ -116,7 +148,8 @@ __attribute__((always_inline)) inline bool FlatTensor::fits() const {
   const int64_t* own_strides = impl->strides().data();
   for (size_t d = 0; d < ndim; ++d)
     if (sizes[d] != own[d] || strides[d] != own_strides[d]) return false;
-  return true;
+  return reinterpret_cast<python::TensorObject*>(object)->dict == nullptr ||
+         SizeMarks::of(object).are_within({});
 }
 
 std::string TensorGuard::difference(PyObject* object) const {
@@ -139,6 +172,7 @@ std::string TensorGuard::difference(PyObject* object) const {
       return str("stride mismatch at index ", d, ". expected ", strides[d], ", actual ",
                  t.strides()[d]);
   }
+  if (!SizeMarks::of(object).are_within(marks)) return "other dimensions are marked";
   return "another tensor";
 }
 

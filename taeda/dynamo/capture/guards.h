@@ -16,6 +16,15 @@
 
 namespace taeda::dynamo {
 
+// The dimensions of a tensor that the program marked, as bits: mark_dynamic and the like. Those
+// that a compiled program found to change are told on its results, and are not guarded.
+struct SizeMarks {
+  uint64_t dynamic = 0, maybe_dynamic = 0, unbacked = 0, constant = 0, propagated = 0;
+
+  static SizeMarks of(PyObject* tensor);
+  bool are_within(const SizeMarks& others) const;
+};
+
 // What a tensor of an input is; sizes and strides that are symbols are -1 here and checked by the
 // guards on numbers.
 struct TensorGuard {
@@ -25,6 +34,7 @@ struct TensorGuard {
   Layout layout;
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
+  SizeMarks marks;  // a tensor with others asks for another region
 
   // Empty where the tensor fits, else what differs.
   std::string difference(PyObject* object) const;

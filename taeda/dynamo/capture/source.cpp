@@ -138,10 +138,12 @@ std::string Sources::text(int id) const {
     case Step::Local:
     case Step::Drawn:
     case Step::Pinned: return names_[id];
-    case Step::InstanceDict: return parent() + ".__dict__";
+    case Step::InstanceDict:
+    case Step::ThreadDict: return parent() + ".__dict__";
     case Step::Item: {
       const Source& dict = all_[source.parent];
-      if (dict.step == Step::InstanceDict) return text(dict.parent) + "." + plain(source.key);
+      if (dict.step == Step::InstanceDict || dict.step == Step::ThreadDict)
+        return text(dict.parent) + "." + plain(source.key);
       return parent() + "[" + repr(source.key) + "]";
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
@@ -211,6 +213,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       if (!dict) PyErr_Clear();
       return dict.get();
     }
+    case Step::ThreadDict:
+      return is_thread_local(Py_TYPE(parent))
+                 ? keep(PyObject_GetAttrString(parent, "__dict__"), held)
+                 : nullptr;
     case Step::Item: return item_of(parent, source.key);
     case Step::Index:
       if (Py_IS_TYPE(parent, deque_type()))

@@ -17,6 +17,7 @@ enum class Step : uint8_t {
   Local,           // slot `index` of frame `frame`
   Pinned,          // `key` itself
   InstanceDict,    // the __dict__ of an instance
+  ThreadDict,      // the one that a threading.local has in this thread
   Item,            // of a dict, by key
   Index,           // of a list or tuple
   KeyedItem,       // of a dict, by the value of the path `index`
@@ -98,6 +99,9 @@ class Loaded {
 
 // collections.deque
 PyTypeObject* deque_type();
+
+// threading.local, and classes of it whose instances do nothing in a new thread.
+bool is_thread_local(PyTypeObject* type);
 
 // Writes to dicts and ordered dicts, which keep their order beside their items, without what a
 // class of the program does at a write.

@@ -132,6 +132,13 @@ PyTypeObject* namespace_type() {
 
 bool is_namespace(PyTypeObject* type) { return is_derived(type, namespace_type()); }
 
+bool is_thread_local(PyTypeObject* type) {
+  static auto* const base = reinterpret_cast<PyTypeObject*>(imported("_thread", "_local"));
+  return type->tp_init == PyBaseObject_Type.tp_init && is_derived(type, base);
+}
+
+bool shows_attributes(PyTypeObject* type) { return is_namespace(type) || is_thread_local(type); }
+
 bool is_partial(PyObject* object) {
   static PyObject* const type = imported("functools", "partial");
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;

@@ -73,14 +73,23 @@ GuardSet ShapeEnv::guard_set(std::vector<GuardInput> inputs) {
   check_constraints();
   GuardSet set;
   std::unordered_set<const Expr*> bound;
+  const auto is_bound = [&](const Expr* e) {
+    const auto symbols = symbols_of(e);
+    return std::all_of(symbols.begin(), symbols.end(),
+                       [&](const Expr* s) { return bound.count(s) != 0; });
+  };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Expr *e = inputs[i].expr, *now = facts_.replace_symbols(e);
+    const Expr* e = inputs[i].expr;
+    // What a program asserts of a size without a value is checked when it runs; an input may have
+    // each that was allowed when the symbol was made.
+    const Expr* now = e->has_hint ? facts_.replace_symbols(e) : e;
     if (e->is_symbol() && now == e && bound.insert(e).second) {
       set.bindings.push_back({e, i});
-      if (const IntRange r = facts_.range(e); r != IntRange()) set.ranges.push_back({i, r});
+      const IntRange r = e->has_hint ? facts_.range(e) : e->range;
+      if (r != IntRange()) set.ranges.push_back({i, r});
       continue;
     }
-    if (!now->has_hint) continue;
+    if (!now->has_hint && !is_bound(now)) continue;
     set.equalities.push_back({i, now});
     // A symbol that became an expression still has the range it was made with.
     if (e->is_symbol() && !now->range.is_inside(e->range)) set.ranges.push_back({i, e->range});

@@ -18,6 +18,14 @@ std::string location() {
   return hook ? hook() : std::string();
 }
 
+void check_hint(int64_t hint, const DimConstraint& constraint, const std::string& source) {
+  const IntRange r = constraint.range;
+  if (!r.has(hint))
+    throw ConstraintViolation(str(hint, " not in range [", r.lo, ", ", r.hi,
+                                  "]: the constraint on ", source,
+                                  " cannot be satisfied by this input"));
+}
+
 }  // namespace
 
 DataDependentError::~DataDependentError() = default;
@@ -28,10 +36,13 @@ void ShapeEnv::set_location_hook(std::string (*hook)()) { location_hook = hook; 
 const Expr* ShapeEnv::create_symbol(int64_t hint, const std::string& source, DimDynamic dynamic,
                                     DimConstraint constraint, IntRange range) {
   if (dynamic == DimDynamic::Unbacked) {
-    const Expr* u = create_unbacked();
+    if (constraint.kind == DimConstraint::Kind::Strict) {
+      check_hint(hint, constraint, source);
+      range = intersection(range, constraint.range);
+    }
+    const Expr* u = create_unbacked(SymKind::Int, range);
     sources_[u].push_back(source);
-    if (range.lo >= 0) check_is_size(u);
-    if (constraint.kind == DimConstraint::Kind::Strict) constrain_range(u, constraint.range);
+    if (range.lo >= 0) facts_.add_size_like(u);
     return u;
   }
   // Sizes 0 and 1 decide much; a number that may be negative is no size.
@@ -39,10 +50,7 @@ const Expr* ShapeEnv::create_symbol(int64_t hint, const std::string& source, Dim
   const bool is_special = settings_.specialize_zero_one && is_size && (hint == 0 || hint == 1);
   if (settings_.specialize_zero_one && is_size) range.lo = std::max<int64_t>(range.lo, 2);
   if (constraint.kind == DimConstraint::Kind::Strict) {
-    if (!constraint.range.has(hint))
-      throw ConstraintViolation(str(hint, " not in range [", constraint.range.lo, ", ",
-                                    constraint.range.hi, "]: the constraint on ", source,
-                                    " cannot be satisfied by this input"));
+    check_hint(hint, constraint, source);
     range = intersection(range, constraint.range);
   }
   const auto constrained = [&](const Expr* e) {
@@ -72,10 +80,10 @@ const Expr* ShapeEnv::create_float_symbol(double hint, const std::string& source
   return s;
 }
 
-const Expr* ShapeEnv::create_unbacked(SymKind kind) {
+const Expr* ShapeEnv::create_unbacked(SymKind kind, IntRange range) {
   const bool is_float = kind == SymKind::Float;
   const std::string name = is_float ? str("zuf", num_floats_++) : str("u", num_unbacked_++);
-  const IntRange range = kind == SymKind::Bool ? IntRange{0, 1} : IntRange{};
+  if (kind == SymKind::Bool) range = {0, 1};
   const Expr* u = pool_.symbol(name, is_float ? SymKind::Float : SymKind::Int, range, std::nullopt);
   symbols_[name] = u;
   return kind == SymKind::Bool ? pool_.make(ExprOp::Eq, u, pool_.integer(1)) : u;
@@ -181,7 +189,10 @@ ShapeEnv::Geometry ShapeEnv::create_geometry(IntList sizes, IntList strides, int
     stride[i] = it != products.end()
                     ? it->second
                     : create_symbol(strides[i], str(source, ".stride()[", i, "]"), how);
-    products.emplace(strides[i] * sizes[i], pool_.mul(stride[i], size[i]));
+    const Expr* product = pool_.mul(stride[i], size[i]);
+    // Of a size without a value nothing says that it is 1.
+    if (sizes[i] == 1 && !size[i]->has_hint) products.erase(strides[i]);
+    products.emplace(strides[i] * sizes[i], product);
   }
   Geometry g;
   for (size_t i = 0; i < ndim; ++i) {

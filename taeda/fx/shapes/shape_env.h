@@ -125,7 +125,7 @@ class TAEDA_API ShapeEnv : public RefCounted {
                             DimDynamic dynamic = DimDynamic::Duck, DimConstraint constraint = {},
                             IntRange range = {0, IntRange::kMax});
   const Expr* create_float_symbol(double hint, const std::string& source);
-  const Expr* create_unbacked(SymKind kind = SymKind::Int);
+  const Expr* create_unbacked(SymKind kind = SymKind::Int, IntRange range = {});
   // The value that an unbacked number had in this run. Questions that data decides are answered by
   // such values, and the answers are asserted when the program runs.
   void observe(const Expr* unbacked, ExprValue value);

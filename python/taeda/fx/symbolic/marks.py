@@ -38,7 +38,7 @@ class _Mark:
     how: DimDynamic
     constraint: object = None
     guess: int | None = None  # what optimizations take an unbacked size for
-    limits: tuple = (None, None)  # of a dynamic size: the least and the greatest
+    limits: tuple = (None, None)  # the least size and the greatest
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def mark_unbacked(
     """The dimension has a symbol without a value, between `min` and `max`: nothing may depend on
     the value. Optimizations take it for `hint_override`."""
     constraint = _range_constraint("mark_unbacked", min, max)
-    _mark(t, index, _Mark(DimDynamic.UNBACKED, constraint, hint_override))
+    _mark(t, index, _Mark(DimDynamic.UNBACKED, constraint, hint_override, (min, max)))
 
 
 def mark_static(t, index=None):
