@@ -26,6 +26,10 @@ namespace {
 
 bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
 
+bool is_symbolic(const Value& v) {
+  return v.is<SymInt>() || (is_tensor(v) && v.get<Tensor>().impl()->has_symbolic_sizes());
+}
+
 bool needs_gradient(const Value& v) {
   return is_tensor(v) && autograd::requires_grad(v.get<Tensor>());
 }
@@ -236,13 +240,21 @@ void check_tangents(const std::vector<Value>& inputs) {
 }
 
 // What casts now casts while the program is traced again.
-TraceAgain on_such_a_thread(TraceAgain trace) {
-  return [trace = std::move(trace), state = AutocastState()](const std::vector<Value>& values,
-                                                             const fx::RetraceOptions& options) {
+template <class Trace>
+auto on_such_a_thread(Trace trace) {
+  return [trace = std::move(trace), state = AutocastState()](const auto&... given) {
     const auto casting = state.enter();
-    return trace(values, options);
+    return trace(given...);
   };
 }
+
+// A graph that may be traced again, with the attributes that it reads.
+struct GraphProgram {
+  IntrusivePtr<fx::Graph> graph;
+  std::map<std::string, Value> attributes;
+
+  Value operator()(const std::string& name) const { return attributes.at(name); }
+};
 
 const auto read_none = [](const std::string& name) -> Value {
   throw_error(ErrorKind::Attribute, str("the graph's attribute ", name, " is not given"));
@@ -270,6 +282,9 @@ class Compiler {
       for (size_t i = 1; i <= inputs.size(); ++i) trace_.names.push_back(str("primals_", i));
   }
   const fx::RetraceOptions& options() const { return trace_; }
+  void serve_small_sizes(SmallSizes::Compile compile) {
+    made_->small_sizes_ = std::make_unique<SmallSizes>(inputs_, std::move(compile));
+  }
 
   std::shared_ptr<CompiledFunction> compile(fx::Retraced traced, fx::AttributeReader read,
                                             TraceAgain again,
@@ -442,18 +457,34 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
   trace.names.clear();  // those of the graph
   const autograd::WithoutSavedTensorHooks unseen;
   fx::Retraced traced = fx::retrace(graph, inputs, trace, attributes);
-  if (!trace.differentiates) return compiler.compile(std::move(traced), attributes, nullptr);
+  const bool is_given_small_sizes =
+      options.checks_inputs && std::any_of(inputs.begin(), inputs.end(), is_symbolic);
+  if (!trace.differentiates && !is_given_small_sizes)
+    return compiler.compile(std::move(traced), attributes, nullptr);
   std::map<std::string, Value> read;
   for (const fx::Node& node : graph)
     if (node.op() == fx::OpCode::GetAttr && !read.count(*node.target().name()))
       read[*node.target().name()] = attributes(*node.target().name());
-  return compiler.compile(
-      std::move(traced), attributes,
-      on_such_a_thread([graph = fx::clone(graph), read = std::move(read)](
-                           const std::vector<Value>& values, const fx::RetraceOptions& options) {
-        return fx::retrace(*graph, values, options,
-                           [&](const std::string& name) { return read.at(name); });
-      }));
+  const auto program =
+      std::make_shared<const GraphProgram>(GraphProgram{fx::clone(graph), std::move(read)});
+  TraceAgain again = on_such_a_thread(
+      [program](const std::vector<Value>& values, const fx::RetraceOptions& options) {
+        return fx::retrace(*program->graph, values, options, *program);
+      });
+  const auto made = compiler.compile(std::move(traced), attributes,
+                                     trace.differentiates ? std::move(again) : nullptr);
+  if (is_given_small_sizes) {
+    AotOptions later = options;
+    later.fakes.clear();
+    later.fake_mode = nullptr;
+    compiler.serve_small_sizes(
+        on_such_a_thread([program, later = std::move(later),
+                          differentiates = trace.differentiates](const std::vector<Value>& fakes) {
+          const autograd::GradMode mode(differentiates);
+          return compile(*program->graph, fakes, later, *program);
+        }));
+  }
+  return made;
 }
 
 std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
@@ -519,6 +550,8 @@ void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
 }
 
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
+  if (small_sizes_)
+    if (const auto version = small_sizes_->of(inputs)) return (*version)(inputs);
   check_sizes_(inputs);
   check_layouts_(inputs);
   check_gradients(inputs);

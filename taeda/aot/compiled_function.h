@@ -8,6 +8,7 @@
 #include "taeda/aot/layout_checks.h"
 #include "taeda/aot/partition.h"
 #include "taeda/aot/size_checks.h"
+#include "taeda/aot/small_sizes.h"
 #include "taeda/core/generator.h"
 #include "taeda/fx/compiler.h"
 
@@ -80,6 +81,10 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
                                 const RandomStates& random);
   // Whether the backward reads a saved value for one of these gradients of values.
   bool reads_saved(size_t number, Span<Tensor> grads) const;
+  // Whether the trace serves inputs of these sizes.
+  bool has_sizes_of_trace(const std::vector<Value>& inputs) const {
+    return check_sizes_.hold(inputs);
+  }
   // Of these gradients, one per input, drops those that no given gradient of a value has a part in.
   void drop_unreached(Span<Tensor> grads, std::vector<Tensor>& found) const;
 
@@ -114,6 +119,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<std::pair<size_t, size_t>> duplicates_;
   bool is_sharing_ = false;  // inputs share memory that the program writes to
   SizeChecks check_sizes_;
+  std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]
   LayoutChecks check_layouts_;
   bool checks_gradients_ = false;  // that no input needs one
   // For gradients of gradients.

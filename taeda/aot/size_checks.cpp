@@ -69,22 +69,26 @@ void SizeChecks::take_guards(std::vector<fx::GuardInput> numbers) {
   guards_.inputs = std::move(numbers);
 }
 
-void SizeChecks::operator()(const std::vector<Value>& inputs) const {
-  if (!env_ || inputs.size() < ranks_.size()) return;
+std::optional<size_t> SizeChecks::failure(const std::vector<Value>& inputs) const {
+  if (!env_ || inputs.size() < ranks_.size()) return std::nullopt;
   // Inputs of another kind are refused by what runs, and those of another trace have no sizes.
   for (size_t i = 0; i < ranks_.size(); ++i) {
-    if (is_sized(inputs[i]) != (ranks_[i] >= 0)) return;
+    if (is_sized(inputs[i]) != (ranks_[i] >= 0)) return std::nullopt;
     if (ranks_[i] < 0) continue;
     const Tensor& t = inputs[i].get<Tensor>();
-    if (t.dim() != ranks_[i] || t.impl()->has_symbolic_sizes()) return;
+    if (t.dim() != ranks_[i] || t.impl()->has_symbolic_sizes()) return std::nullopt;
   }
   std::vector<int64_t> numbers;
   for (const Place& place : places_) {
     const Value& v = inputs[place.input];
-    if (place.dim < 0 && !v.is<int64_t>()) return;
+    if (place.dim < 0 && !v.is<int64_t>()) return std::nullopt;
     numbers.push_back(place.dim < 0 ? v.get<int64_t>() : v.get<Tensor>().sizes()[place.dim]);
   }
-  if (const std::optional<size_t> failed = guards_.first_failure(numbers))
+  return guards_.first_failure(numbers);
+}
+
+void SizeChecks::operator()(const std::vector<Value>& inputs) const {
+  if (const std::optional<size_t> failed = failure(inputs))
     fail(ErrorKind::Runtime, "the program was traced for inputs with ", guards_.texts().at(*failed),
          ", which these do not have; trace it again for them");
 }

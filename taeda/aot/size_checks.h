@@ -16,8 +16,11 @@ class SizeChecks {
   explicit SizeChecks(const std::vector<dispatch::Value>& inputs);
   // RuntimeError for inputs that the trace does not serve.
   void operator()(const std::vector<dispatch::Value>& inputs) const;
+  bool hold(const std::vector<dispatch::Value>& inputs) const { return !failure(inputs); }
 
  private:
+  // The first guard that these do not keep, by its number.
+  std::optional<size_t> failure(const std::vector<dispatch::Value>& inputs) const;
   void take_guards(std::vector<fx::GuardInput> numbers);
 
   struct Place {

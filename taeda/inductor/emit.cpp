@@ -80,6 +80,10 @@ std::set<const Expr*> InliningEmitter::indirect_symbols(const Place& place) {
 
 Sym InliningEmitter::compute(const Definition& definition, const Place& place) {
   const kernel::BuilderScope scope(graph(), kernel::compute_type(definition.dtype));
+  // What has no elements is computed nowhere, and its sizes divide nothing.
+  const bool is_empty = std::any_of(definition.sizes.begin(), definition.sizes.end(),
+                                    [](const Expr* size) { return size->is_constant(0); });
+  if (is_empty) return constant(Scalar(0), kernel::compute_type(definition.dtype));
   const Sym value = kernel::as_stored(graph(), definition.value(*this, place), definition.dtype);
   known_[{definition.id, mask_, place}] = value.id;
   return value;

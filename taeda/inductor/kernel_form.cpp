@@ -103,6 +103,9 @@ KernelForm::KernelForm(kernel::Kernel kernel, const std::vector<const Expr*>& sy
       loops_.push_back({program_of(kernel::launch_extent(k, *loop), symbols),
                         program_of(work_of(*k.pool, *loop, kernel::num_launched(*loop)), symbols),
                         can_split(*loop)});
+  for (const kernel::Indirect& indirect : k.values.indirects())
+    if (indirect.extent->range.lo <= 0)
+      index_extents_.push_back(program_of(indirect.extent, symbols));
   for (const Expr* size : lift_sizes(k)) params_.push_back(program_of(size, symbols));
   key_ = kernel::dump(k);
 }
@@ -166,6 +169,11 @@ KernelLaunch KernelForm::launch(const std::vector<std::shared_ptr<KernelForm>>& 
     for (const IndexProgram& param : member->params_) params.push_back(param(symbols));
   }
   return made;
+}
+
+bool KernelForm::has_empty_extent(const int64_t* symbols) const {
+  return std::any_of(index_extents_.begin(), index_extents_.end(),
+                     [&](const IndexProgram& extent) { return extent(symbols) <= 0; });
 }
 
 void KernelForm::run_part(const Native* native, size_t loop,

@@ -58,6 +58,9 @@ class KernelForm {
   const std::string& key() const { return key_; }
   // Its functions as C++, under another name.
   std::string source(const std::string& name);
+  // Whether an index is read of a dimension without elements. Indices out of range are read as 0,
+  // where such memory has nothing to read.
+  bool has_empty_extent(const int64_t* symbols) const;
   // Whether each of its loops has one index, whatever the sizes are.
   bool has_one_element() const;
   // To be called before the first run.
@@ -98,6 +101,7 @@ class KernelForm {
   std::vector<Scratch> scratch_;
   std::vector<LoopInfo> loops_;
   std::vector<IndexProgram> params_;
+  std::vector<IndexProgram> index_extents_;  // those that may be 0
   std::unique_ptr<kernel::TileInterpreter> interpreter_;
   std::unique_ptr<Native> owned_;
   std::atomic<const Native*> native_{nullptr};

@@ -1,6 +1,8 @@
 // A kernel of a plan over memory of the program.
 #pragma once
 
+#include <algorithm>
+
 #include "taeda/base/function_ref.h"
 #include "taeda/inductor/kernel_form.h"
 
@@ -34,6 +36,10 @@ class KernelStep {
 
   KernelLaunch launch(const int64_t* symbols) const {
     return KernelForm::launch(members_, symbols);
+  }
+  bool has_empty_extent(const int64_t* symbols) const {
+    return std::any_of(members_.begin(), members_.end(),
+                       [&](const auto& member) { return member->has_empty_extent(symbols); });
   }
   // `memories`: those of the run. False where an index that was read lies outside of its dimension.
   bool run(char* const* memories, const KernelLaunch& launch, const RunNumber* numbers) const {

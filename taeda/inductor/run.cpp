@@ -96,10 +96,11 @@ class Run {
   Run(CompiledGraph::Parts& plan, RunState& state)
       : plan_(plan), program_(*plan.program), state_(state) {}
 
+  void take_symbols(const std::vector<Value>& inputs);
+  // Whether a number is below all that the trace took it for: the sizes 0 and 1, whose programs may
+  // be others. To be asked before numbers of the run are worked out.
+  bool is_below_traced_range() const;
   void take_inputs(const std::vector<Value>& inputs);
-  // Whether a size is 0 that the trace took for a positive one: operators without a value for no
-  // elements then have an error of their own.
-  bool has_unforeseen_zero() const;
   // Whether a view would read other places than eager's or none: Note [Named places].
   bool has_other_places(const std::vector<Value>& inputs) const;
   void take_memory();
@@ -210,7 +211,7 @@ int64_t Run::number_of(const SymbolBinding& binding, const Value& input) const {
   }
 }
 
-void Run::take_inputs(const std::vector<Value>& inputs) {
+void Run::take_symbols(const std::vector<Value>& inputs) {
   TAEDA_CHECK_TYPE(inputs.size() == program_.inputs.size(), "a compiled graph of ",
                    program_.inputs.size(), " inputs was given ", inputs.size());
   for (const SymbolBinding& binding : plan_.bindings) {
@@ -223,6 +224,17 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
     const int64_t rest = binding.rest ? (*binding.rest)(state_.symbols.data()) : 0;
     symbol = (number_of(binding, inputs[binding.input]) - binding.offset - rest) / binding.scale;
   }
+}
+
+bool Run::is_below_traced_range() const {
+  for (size_t s = 0; s < state_.symbols.size(); ++s)
+    if (program_.symbols[s]->kind != SymKind::Float &&
+        state_.symbols[s] < program_.symbols[s]->range.lo)
+      return true;
+  return false;
+}
+
+void Run::take_inputs(const std::vector<Value>& inputs) {
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -249,14 +261,6 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                 program_.values[value].name, " has other sizes than when it was traced");
     hold(value, t);
   }
-}
-
-bool Run::has_unforeseen_zero() const {
-  for (size_t s = 0; s < state_.symbols.size(); ++s)
-    if (state_.symbols[s] == 0 && program_.symbols[s]->kind != SymKind::Float &&
-        program_.symbols[s]->range.lo > 0)
-      return true;
-  return false;
 }
 
 bool Run::has_other_places(const std::vector<Value>& inputs) const {
@@ -646,8 +650,12 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
   {
     StateScope scope(plan);
     Run run(plan, scope.state());
+    run.take_symbols(inputs);
+    if (run.is_below_traced_range()) return plan.eager(inputs);
     run.take_inputs(inputs);
-    if (run.has_unforeseen_zero() || run.has_other_places(inputs)) return plan.eager(inputs);
+    // Operators that find nothing at an index have an error of their own.
+    if (scope.state().layout->has_empty_extent) return plan.eager(inputs);
+    if (run.has_other_places(inputs)) return plan.eager(inputs);
     run.take_memory();
     run.reserve_streams(-1);
     for (const Write& write : plan.program->writes)

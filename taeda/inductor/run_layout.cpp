@@ -64,6 +64,9 @@ std::shared_ptr<const RunLayout> make_layout(const CompiledGraph::Parts& plan,
   }
   made->arena = lay_out(lifetimes);
   for (const PlanStep& step : plan.steps) {
+    step.for_each_kernel([&](const KernelStep& kernel) {
+      made->has_empty_extent |= kernel.has_empty_extent(symbols);
+    });
     // Kernels that finish blocks are launched by their product.
     made->launches.push_back(step.call ? KernelLaunch() : step.kernel->launch(symbols));
     auto& singles = made->singles.emplace_back();

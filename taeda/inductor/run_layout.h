@@ -46,6 +46,7 @@ struct RunLayout {
   std::vector<TensorShape> shapes;                      // by value
   std::vector<int64_t> numels;                          // by memory
   std::vector<Reach> reaches;                           // Note [Named places]
+  bool has_empty_extent = false;                        // of an index that a kernel reads
   ArenaLayout arena;                                    // offsets of temporaries
   std::vector<KernelLaunch> launches;                   // by step
   std::vector<std::vector<KernelLaunch>> singles;       // by step: of kernels around its own

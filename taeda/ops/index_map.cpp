@@ -64,6 +64,18 @@ Place reshaped_place(symbolic::ExprPool& pool, const Place& from, const Place& t
 
 namespace lowering {
 
+DType dtype_of_sums(const Tensor& out) {
+  return is_reduced_float(out.dtype()) ? DType::Float : out.dtype();
+}
+
+void add_up(const Tensor& out, Lowering::ValueFn value, kernel::Scatter updates) {
+  Lowering& l = Lowering::current();
+  const DType dtype = dtype_of_sums(out);
+  if (dtype == out.dtype()) return l.scatter(out, std::move(value), std::move(updates));
+  const Definition& sums = l.scatter(dtype, l.sizes(out), std::move(value), std::move(updates));
+  l.define(out, [&sums](Emitter& e, const Place& at) { return e.read(sums, at); });
+}
+
 size_t vector_dim(int64_t dim, const Tensor& self) {
   return static_cast<size_t>(wrap_dim(dim, std::max<int64_t>(self.dim(), 1)));
 }

@@ -18,6 +18,11 @@ namespace lowering {
 // Every element of a result is one number; a symbolic one is an integer that sizes tell.
 TAEDA_API void filled(const Tensor& out, const Scalar& value);
 
+// Updates add up in what sums have: 16-bit numbers are summed in float, and rounded once all are
+// there.
+TAEDA_API DType dtype_of_sums(const Tensor& out);
+TAEDA_API void add_up(const Tensor& out, Lowering::ValueFn value, kernel::Scatter updates);
+
 // Note [Scalars as vectors]: operators that take indices along a dimension take a tensor without
 // dimensions for a vector of one element.
 //

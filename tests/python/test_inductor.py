@@ -507,3 +507,60 @@ def test_long_chains_of_views_of_other_sizes(works):
     compiled = compile(make_fx(f, pre_dispatch=True)(x), [x], native="never")
     assert t.equal(compiled(x), f(x))
     assert compiled.report()[0]["kernels"] < 100
+
+
+def slopes(f, x):
+    x = x.clone().requires_grad_()
+    result = f(x)
+    (grad,) = t.autograd.grad((result * result).sum(), x)
+    return result.detach(), grad
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.roll(2, 0) + 1,
+        lambda x: x.roll((1, -7), (0, 1)) + 1,
+        lambda x: x.squeeze() * 2,
+        lambda x: F.group_norm(x[None], 1),
+        lambda x: F.max_pool1d(x[None, None].flatten(2), 3, 1, 1),
+        lambda x: x[::2].sum(0),
+        lambda x: x.diagonal() * x.size(0),
+    ],
+)
+def test_sizes_below_those_that_symbols_stand_for(f):
+    compiled = captured(f, [t.randn(5, 4, requires_grad=True)])
+    for sizes in [(5, 4), (0, 4), (1, 4), (4, 1), (0, 0), (1, 7), (1, 1), (1, 9), (6, 6)]:
+        x = t.randn(*sizes)
+        try:
+            want = slopes(f, x)
+        except (RuntimeError, ValueError):
+            continue  # an operator of its own does not take it
+        for a, b in zip(want, slopes(compiled, x), strict=True):
+            assert a.shape == b.shape, sizes
+            assert t.allclose(a, b), sizes
+
+
+def test_small_sizes_are_compiled_once_for_each_of_their_places():
+    compiled = captured(lambda x: x.exp() + 1, [X])
+    for sizes in [(6, 10), (1, 10), (1, 7), (1, 3), (4, 1), (5, 1), (0, 3), (0, 4)]:
+        x = t.randn(*sizes)
+        assert t.equal(compiled(x), x.exp() + 1)
+    assert len(compiled.report()) == 4
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_classes_of_an_empty_dimension_raise_eagers_error(dynamic):
+    def f(x, y):
+        return F.cross_entropy(x * 2, y)
+
+    compiled = t.compile(f, dynamic=dynamic)
+    for x in [t.randn(3, 4), t.randn(3, 0)]:
+        for y in [t.tensor([0, 1, 3]), t.full((3,), -100)]:
+            try:
+                want = f(x, y)
+            except IndexError as error:
+                with pytest.raises(IndexError, match=str(error)):
+                    compiled(x, y)
+            else:
+                assert t.allclose(compiled(x, y), want, equal_nan=True)

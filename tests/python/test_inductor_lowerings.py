@@ -659,6 +659,15 @@ def test_broadcast_results_lie_as_in_eager_whatever_sizes_are(make):
         check(f, list(inputs), compiled)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_gradient_of_a_running_product_is_as_long_for_any_length(create_graph):
+    def f(x):
+        return t.autograd.grad(x.cumprod(0).sum(), x, create_graph=create_graph)
+
+    graphs = [make_fx(f, tracing_mode="symbolic")(leaf(n)).graph for n in (5, 50)]
+    assert len(graphs[0].nodes) == len(graphs[1].nodes)
+
+
 @pytest.mark.parametrize("mode", ["symbolic", "real"])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_the_gradient_of_a_running_product_of_odd_numbers(dim, mode):

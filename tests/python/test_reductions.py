@@ -372,6 +372,25 @@ def test_gradients_of_products_with_zeros(zeros):
         np.testing.assert_allclose(x.grad.numpy(), numeric_gradient(f, a), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("zeros", [[1], [0, 2], [1, 2, 4]])
+def test_second_derivatives_of_running_products_with_zeros(zeros):
+    a = RNG.standard_normal((2, 5))
+    a[:, zeros] = 0.0
+    weights = [tensor(RNG.standard_normal((2, 5))) for _ in range(2)]
+
+    def slope(y, create_graph=False):
+        y = y if create_graph else y.detach().requires_grad_()
+        total = (y.cumprod(1) * weights[0]).sum()
+        (found,) = t.autograd.grad(total, y, create_graph=create_graph)
+        return (found * weights[1]).sum()
+
+    x = tensor(a).requires_grad_()
+    (second,) = t.autograd.grad(slope(x, create_graph=True), x)
+    np.testing.assert_allclose(
+        second.numpy(), numeric_gradient(lambda y: slope(y).detach(), a), rtol=1e-5, atol=1e-7
+    )
+
+
 def test_ties_share_the_gradient_of_an_extreme():
     x = t.tensor([1.0, 3.0, 3.0], requires_grad=True)
     x.amax().backward()

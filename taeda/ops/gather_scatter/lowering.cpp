@@ -22,21 +22,20 @@ void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Te
   });
 }
 
-// Elements of the source one after the other, as in eager kernels. Sums of 16-bit numbers are a
-// call: they are kept in float until all are there.
+// Elements of the source one after the other, as in eager kernels.
 void scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                  const Tensor& out) {
-  if (self.dtype() == DType::Bool || is_reduced_float(self.dtype())) return;
+  if (self.dtype() == DType::Bool) return;
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index), &added = l.of(src);
   const auto kept = [&x](Emitter& e, const Place& at) { return e.read(x, at); };
   if (names_nothing(self, index)) return l.define(out, kept);
-  l.scatter(out, kept,
-            {i.sizes, [&x, &i, &added, along = vector_dim(dim, self)](Emitter& e, const Place& at) {
-               const NamedPlace named(e, x, at, along, e.read(i, at));
-               const Sym value = e.read(added, vector_place(e.pool(), at, added.sizes.size()));
-               return Scatter::Update{named.place, named.checked(e, value)};
-             }});
+  add_up(out, kept,
+         {i.sizes, [&x, &i, &added, along = vector_dim(dim, self)](Emitter& e, const Place& at) {
+            const NamedPlace named(e, x, at, along, e.read(i, at));
+            const Sym value = e.read(added, vector_place(e.pool(), at, added.sizes.size()));
+            return Scatter::Update{named.place, named.checked(e, value)};
+          }});
 }
 
 }  // namespace taeda::lowering

@@ -22,24 +22,23 @@ void index_select(const Tensor& self, int64_t dim, const Tensor& index, const Te
   });
 }
 
-// Slices of the source one after the other, as in eager kernels. Sums of 16-bit numbers are a call:
-// they are kept in float until all are there.
+// Slices of the source one after the other, as in eager kernels.
 void index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                const Scalar& alpha, const Tensor& out) {
-  if (self.dtype() == DType::Bool || is_reduced_float(self.dtype())) return;
+  if (self.dtype() == DType::Bool) return;
   Lowering& l = Lowering::current();
   const Definition &x = l.of(self), &i = l.of(index), &added = l.of(source);
   const size_t along = vector_dim(dim, self);
   const bool is_scaled = !alpha.equals(1);
-  l.scatter(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); },
-            {added.sizes, [&x, &i, &added, along, is_scaled, scale = l.number(alpha),
-                           dtype = out.dtype()](Emitter& e, const Place& at) {
-               const NamedPlace named(e, x, at, along, slice_number(e, i, at, along));
-               const Sym value = named.checked(e, e.read(added, at));
-               if (!is_scaled) return Scatter::Update{named.place, value};
-               const Sym by = kernel::as_stored(e.graph(), scale(e, e.type_of(value)), dtype);
-               return Scatter::Update{named.place, value * by};
-             }});
+  add_up(out, [&x](Emitter& e, const Place& at) { return e.read(x, at); },
+         {added.sizes, [&x, &i, &added, along, is_scaled, scale = l.number(alpha),
+                        dtype = dtype_of_sums(out)](Emitter& e, const Place& at) {
+            const NamedPlace named(e, x, at, along, slice_number(e, i, at, along));
+            const Sym value = named.checked(e, e.read(added, at));
+            if (!is_scaled) return Scatter::Update{named.place, value};
+            const Sym by = kernel::as_stored(e.graph(), scale(e, e.type_of(value)), dtype);
+            return Scatter::Update{named.place, value * by};
+          }});
 }
 
 }  // namespace taeda::lowering

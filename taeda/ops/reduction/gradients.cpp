@@ -18,13 +18,6 @@ Scalar reduced_count(SymIntList sizes, std::optional<IntList> dim) {
   return count.is_symbolic() ? Scalar(count) : Scalar(static_cast<double>(count.word()));
 }
 
-// cumprod of everything before each element: 1, x0, x0 x1, ...
-Tensor exclusive_cumprod(const Tensor& x, int64_t dim) {
-  const SymInt n = x.sym_size(dim);
-  const Tensor ones = taeda::ones_like(x.narrow(dim, 0, 1));
-  return taeda::cat({ones, x.narrow(dim, 0, n - SymInt(1))}, dim).cumprod(dim);
-}
-
 // grad and result have `dim` as a one.
 Tensor prod_along(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (self.sym_size(dim) == SymInt(1)) return grad;
@@ -36,6 +29,12 @@ Tensor prod_along(const Tensor& grad, const Tensor& self, const Tensor& result, 
 }
 
 }  // namespace
+
+Tensor exclusive_cumprod(const Tensor& x, int64_t dim) {
+  const SymInt n = x.sym_size(dim);
+  const Tensor ones = taeda::ones_like(x.narrow(dim, 0, 1));
+  return taeda::cat({ones, x.narrow(dim, 0, n - SymInt(1))}, dim).cumprod(dim);
+}
 
 Tensor restore_reduced(const Tensor& reduced, int64_t ndim, std::optional<IntList> dim,
                        bool keepdim) {

@@ -15,6 +15,8 @@ TAEDA_API Tensor reduced_sum_backward(const Tensor& grad, SymIntList sizes, DTyp
                                       std::optional<IntList> dim, bool keepdim);
 TAEDA_API Tensor mean_backward(const Tensor& grad, SymIntList sizes, DType dtype,
                                std::optional<IntList> dim, bool keepdim);
+// The product of everything before each element along `dim`: 1, x0, x0 x1, ...
+TAEDA_API Tensor exclusive_cumprod(const Tensor& x, int64_t dim);
 // Products without each element in turn, where some are zero.
 TAEDA_API Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 TAEDA_API Tensor prod_dim_backward(const Tensor& grad, const Tensor& self, const Tensor& result,

@@ -19,12 +19,11 @@ Tensor swapped(const Tensor& self, int64_t dim0, int64_t dim1) {
 Tensor rolled(const Tensor& self, const SymInt& shift, int64_t dim) {
   const SymInt size = self.sym_size(dim);
   if (size == SymInt(0)) return self;
-  SymInt by = shift - (shift / size) * size;
-  // Quotients of symbols are rounded down, so theirs is in range. Nothing is asked of it: the
-  // answer would be a condition on sizes.
-  if (!by.is_symbolic() && by < SymInt(0)) by = by + size;
-  if (!by.is_symbolic() && by == SymInt(0)) return self;
+  const SymInt by = shift % size;
   const SymInt start = size - by;
+  // Parts of symbolic lengths may be empty, which would be a condition on sizes.
+  if (by.is_symbolic()) return taeda::narrow(taeda::cat({self, self}, dim), dim, start, size);
+  if (by == SymInt(0)) return self;
   return taeda::cat({taeda::slice(self, dim, start, size, 1), taeda::slice(self, dim, 0, start, 1)},
                     dim);
 }
