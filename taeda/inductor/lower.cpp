@@ -159,6 +159,7 @@ class GraphLowering final : public Lowering {
   void add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number);
   // A value whose elements are read from the memory of its root.
   void read_from_memory(int value);
+  int lies_in_memory(int value);
   void keep(int value) { program_->values[program_->values[value].root].is_kept = true; }
   Value shown(const Arg& arg);
   CallArgument call_argument(const Arg& arg);
@@ -246,15 +247,22 @@ void GraphLowering::read_from_memory(int index) {
   handles_.emplace_back();
 }
 
-void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number) {
-  const int index = add_value(fake, node);
-  program_->values[index].root = index;  // inputs that share memory come one by one
+// A value that is no result of kernels, and is its own root. Of a flagged one, what lies in memory
+// is given, and returned; the value itself is computed from it.
+int GraphLowering::lies_in_memory(int index) {
   read_from_memory(index);
-  // Of a flagged one, what lies in memory is given; the value itself is computed from it.
+  const Tensor& fake = program_->values[index].fake;
   const bool is_flagged = fake.is_conj() || fake.is_neg();
   const int root = is_flagged ? static_cast<int>(program_->values.size()) - 1 : index;
   program_->values[index].root = program_->values[root].root = root;
   keep(root);
+  return root;
+}
+
+void GraphLowering::add_given(const Tensor& fake, const Node& node, Memory::Kind kind, int number) {
+  const int index = add_value(fake, node);
+  program_->values[index].root = index;  // inputs that share memory come one by one
+  const int root = lies_in_memory(index);
   TensorValue& value = program_->values[root];
   value.geometry.memory = static_cast<int>(program_->memories.size());
   program_->memories.push_back({kind, number, fake.dtype(), extent_of(pool(), value.geometry),
@@ -542,7 +550,15 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
   for (const CallArgument& a : call.arguments)
     if (is_of_storage && a.tensor >= 0)
       program_->values[program_->values[a.tensor].root].is_apart = true;
-  for (int out : outs) read_from_memory(out);
+  for (int& out : call.results) {
+    int& root = program_->values[out].root;
+    if (root == out) {
+      out = lies_in_memory(out);
+    } else {
+      root = program_->values[root].root;  // of another result
+      read_from_memory(out);
+    }
+  }
   call.draws = op.has(dispatch::Tag::NondeterministicSeeded) || fx::is_effectful(op);
   call.after = last_draw_;
   if (call.draws) last_draw_ = number;

@@ -362,6 +362,39 @@ def test_a_conjugate_that_the_backward_gets():
         assert same(a, b)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [lambda z: z * 2j, lambda z: z / (1 + 2j), lambda z: (z.real * 1j).exp() + z],
+    ids=["times", "over", "exp"],
+)
+def test_gradients_of_complex_numbers(f):
+    z = t.randn(5, dtype=t.complex64).requires_grad_()
+    grad = t.randn(5, 2)
+    (wanted,) = t.autograd.grad(t.view_as_real(f(z)), z, grad)
+    compiled = captured(lambda z: t.view_as_real(f(z)), [z])
+    assert same(t.autograd.grad(compiled(z), z, grad)[0], wanted)
+
+
+def test_called_operators_give_flagged_results():
+    with t.library._scoped_library("flagged", "DEF") as library:
+        library.define("both(Tensor x) -> (Tensor, Tensor)")
+
+        def both(x):
+            return x.clone().conj(), t._neg_view(x.clone())
+
+        library.impl("both", both, "CompositeExplicitAutograd")
+        t.library.register_fake("flagged::both", both, lib=library)
+
+        def f(x):
+            conjugate, negative = t.ops.flagged.both(x)
+            return conjugate, negative, t.view_as_real(conjugate * 2), negative[1:] * 2
+
+        x = t.randn(4, dtype=t.complex64)
+        for found, wanted in zip(captured(f, [x])(x), f(x), strict=True):
+            assert same(found, wanted)
+            assert (found.is_conj(), found.is_neg()) == (wanted.is_conj(), wanted.is_neg())
+
+
 def test_backward_runs_again_and_frees():
     x = leaf(4, 4)
     y = captured(lambda x: (x.sin() * x).sum(), [x])(x)
