@@ -40,7 +40,8 @@ bool is_iterated(PyObject* callable) {
   return std::find(std::begin(known), std::end(known), callable) != std::end(known);
 }
 
-// The attribute of a class that a bound method of C belongs to.
+}  // namespace
+
 PyObject* descriptor_of(PyObject* method) {
   PyObject* self = PyCFunction_GET_SELF(method);
   if (self == nullptr || PyModule_Check(self)) return nullptr;
@@ -61,8 +62,6 @@ PyObject* descriptor_of(PyObject* method) {
   return PyType_Check(self) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(self), name.get())
                             : nullptr;
 }
-
-}  // namespace
 
 bool are_warnings_errors() {
   // Calls ask, too, where no capture takes an exception: what is not known may be an error.
@@ -525,27 +524,51 @@ PyObject* Capture::method_substitute_of(const Call& call) {
   return is_read && !is_opaque(call.values[0]) ? substitute : nullptr;
 }
 
+// The value of a local variable, a new reference; null where it has none.
+PyObject* Capture::local_value(State& state, int slot) {
+  // CO_FAST_CELL and CO_FAST_FREE, the same in 3.11 to 3.13: variables that functions share.
+  constexpr char kIsShared = static_cast<char>(0xC0);
+  const char* kinds = PyBytes_AS_STRING(state.code->object->co_localspluskinds);
+  Owned value(read_slot(state, slot));
+  const bool is_shared = value && PyCell_Check(value.get()) && (kinds[slot] & kIsShared);
+  return is_shared ? cell_contents(value.get()) : value.release();
+}
+
 // locals(): variables that have values. Before 3.13 a frame has one dict for all calls.
 PyObject* Capture::locals_of(State& state) {
   if (taeda_frame_namespace(state.frame) != nullptr) throw Break{"names of a class or a module"};
   Owned& kept = frame_of(state).locals;
   if (!kept || PY_MINOR_VERSION >= 13) kept = Owned(need(PyDict_New()));
   const PyCodeObject* code = state.code->object;
-  // CO_FAST_CELL and CO_FAST_FREE, the same in 3.11 to 3.13: variables that functions share.
-  constexpr char kIsShared = static_cast<char>(0xC0);
-  const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
   Owned names(Py_NewRef(kept.get()));
   for (int i = 0; i < code->co_nlocalsplus; ++i) {
     PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
-    Owned value(read_slot(state, i));
-    if (value && PyCell_Check(value.get()) && (kinds[i] & kIsShared))
-      value = Owned(cell_contents(value.get()));
+    Owned value(local_value(state, i));
     if (value)
       need(PyDict_SetItem(names.get(), name, value.get()));
     else if (PyDict_Contains(names.get(), name) == 1)
       need(PyDict_DelItem(names.get(), name));
   }
   return names.release();
+}
+
+// super() names neither the class nor the object: they are a free variable of the frame and its
+// first local, which no instruction may have read before.
+PyObject* Capture::make_super(State& state) {
+  auto* super = reinterpret_cast<PyObject*>(&PySuper_Type);
+  PyCodeObject* code = state.code->object;
+  Owned type, object;
+  for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, slot);
+    const bool is_class = PyUnicode_CompareWithASCIIString(name, "__class__") == 0;
+    if (is_class)
+      type = Owned(local_value(state, slot));
+    else if (slot == 0)
+      object = Owned(local_value(state, slot));
+  }
+  // It says what is missing.
+  if (code->co_argcount == 0 || !type || !object) return need(PyObject_CallNoArgs(super));
+  return need(PyObject_CallFunctionObjArgs(super, type.get(), object.get(), nullptr));
 }
 
 PyObject* Capture::call(State& state, Call call) {
@@ -605,6 +628,8 @@ PyObject* Capture::call(State& state, Call call) {
       call.callable = descriptor;
     }
   }
+  if (call.callable == reinterpret_cast<PyObject*>(&PySuper_Type) && call.values.empty())
+    return make_super(state);
   static PyObject* const locals_ = builtin("locals");
   static PyObject* const globals_ = builtin("globals");
   if (call.callable == locals_ && call.values.empty()) return locals_of(state);

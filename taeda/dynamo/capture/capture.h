@@ -48,6 +48,8 @@ bool is_immutable(PyObject* object);
 bool is_native_function(PyObject* object);
 // functools.partial
 bool is_partial(PyObject* object);
+// The method of a class that a method of C which is bound to an object belongs to; null for others.
+PyObject* descriptor_of(PyObject* method);
 // random.Random
 bool is_python_generator(PyObject* object);
 bool is_python_generator_class(PyTypeObject* type);
@@ -224,6 +226,7 @@ class Capture final : public Capturing {
   };
   // The result, a new reference; null where a frame is entered.
   PyObject* call(State& state, Call call);
+  PyObject* make_super(State& state);
   PyObject* call_module(State& state, const Call& call);
   // Of classes (class_calls.cpp).
   PyObject* call_class(State& state, const Call& call);
@@ -307,6 +310,7 @@ class Capture final : public Capturing {
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
   PyObject* locals_of(State& state);
+  PyObject* local_value(State& state, int slot);
 
   // ---- instructions (instructions.cpp) ----
   using Handler = Flow (Capture::*)(State& state, int argument);

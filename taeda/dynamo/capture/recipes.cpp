@@ -325,10 +325,16 @@ class Recipes {
     add({.kind = Action::Kind::Call, .parts = {target, part}, .object = set.get()});
   }
 
-  // A method of C bound to an object, as an attribute of it.
+  // A method of C bound to an object. The object's class may have another one of the name.
   int native_method(PyObject* object) {
     PyObject* self = PyCFunction_GET_SELF(object);
     if (self == nullptr || PyModule_Check(self) || PyType_Check(self)) return constant(object);
+    if (PyObject* descriptor = descriptor_of(object)) {
+      Owned bind(need(PyObject_GetAttrString(descriptor, "__get__")));
+      capture_.keep(bind.get());
+      const int of = value(self);
+      return note(object, add({.kind = Action::Kind::Call, .parts = {of}, .object = bind.get()}));
+    }
     static PyObject* const getattr = imported("builtins", "getattr");
     Owned name(
         need(PyUnicode_FromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name)));

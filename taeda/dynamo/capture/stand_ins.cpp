@@ -340,14 +340,21 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
   return stand_for(real, made, source);
 }
 
-// A method of C bound to an object: the same of the object's stand-in.
+// A method of C bound to an object: the same of the object's stand-in, whose class may have another
+// one of the name.
 PyObject* Capture::import_native_method(PyObject* real, int source) {
   const PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(real)->m_ml;
   check(Check::Kind::Definition, source, nullptr, reinterpret_cast<int64_t>(definition));
   Owned self(import(PyCFunction_GET_SELF(real), sources_.of(Step::MethodSelf, source)));
   if (is_opaque(self.get())) return note_outside(real, source, /*is_opaque=*/true);
-  PyObject* made = need(PyObject_GetAttrString(self.get(), definition->ml_name));
-  return stand_for(real, made, source);
+  PyObject* descriptor = descriptor_of(real);
+  const bool is_of_class = descriptor != nullptr && Py_IS_TYPE(descriptor, &PyMethodDescr_Type) &&
+                           PyObject_TypeCheck(self.get(), PyDescr_TYPE(descriptor));
+  PyObject* made =
+      is_of_class ? PyMethodDescr_Type.tp_descr_get(
+                        descriptor, self.get(), reinterpret_cast<PyObject*>(Py_TYPE(self.get())))
+                  : PyObject_GetAttrString(self.get(), definition->ml_name);
+  return stand_for(real, need(made), source);
 }
 
 // functools.partial: its function and arguments, in a new one.
