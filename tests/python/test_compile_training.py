@@ -473,3 +473,33 @@ def test_one_graph_goes_backward_for_several_losses(backend):
     compiled = t.compile(program, backend=backend)
     for rows in (2, 3, 5):
         assert is_same(run(compiled, rows), run(program, rows))
+
+
+class Joined(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, first, second, lengths):
+        ctx.save_for_backward(lengths)
+        return t.cat([first, second])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (lengths,) = ctx.saved_tensors
+        return *grad.split(lengths.tolist()), None
+
+
+def test_gradients_whose_sizes_only_data_tells(compiled):
+    def program(x, lengths, others):
+        first, second = x.split(lengths.tolist())
+        return Joined.apply(first, second, others)
+
+    weights = t.arange(9.0)
+    x = t.randn(9, requires_grad=True)
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        call = compiled(program, fullgraph=True)
+        for lengths in ([3, 6], [4, 5], [8, 1]):
+            x.grad = None
+            lengths = t.tensor(lengths)
+            (call(x, lengths, lengths) * weights).sum().backward()
+            assert is_same(x.grad, weights)
+        with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[2\]"):
+            call(x, t.tensor([3, 6]), t.tensor([2, 7])).sum().backward()
