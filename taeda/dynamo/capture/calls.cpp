@@ -569,7 +569,7 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = function;
     return this->call(state, std::move(call));
   }
-  if (PyWeakref_CheckRefExact(call.callable) && call.values.empty()) {
+  if (is_weak_reference(call.callable) && call.values.empty()) {
     const Outside* outside = find(call.callable);
     PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
     if (outside == nullptr) return Py_NewRef(referent);

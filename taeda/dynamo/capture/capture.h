@@ -299,7 +299,7 @@ class Capture final : public Capturing {
   void check_references(PyObject* container, const Owned& items) const;
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
-  void check_ends_of(const State& state);
+  void check_ends_of(const State& state, const PyObject* returned);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
