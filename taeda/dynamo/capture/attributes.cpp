@@ -584,6 +584,15 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
   class_writes_.push_back({type, name, Owned(Py_XNewRef(value))});
 }
 
+bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
+  if (recorder_.requires_grad(tensor) == wanted) return true;
+  if (!recorder_.set_requires_grad(tensor, wanted)) return false;
+  ++writes_;
+  keep(tensor);
+  requires_grad_[tensor] = wanted;
+  return true;
+}
+
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
@@ -605,6 +614,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     data_.emplace_back(object, std::move(data));
     return;
   }
+  if (is_named(name, "requires_grad") && value != nullptr && PyBool_Check(value) &&
+      recorder_.is_tensor_value(object) && set_requires_grad(object, value == Py_True))
+    return;
   if (recorder_.is_value(object)) {
     PyTypeObject* type = recorder_.class_of(object);
     PyObject* found = _PyType_Lookup(type, name);

@@ -212,6 +212,7 @@ class Capture final : public Capturing {
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
+  bool set_requires_grad(PyObject* tensor, bool wanted);
   // Calls a Python function for a C function's sake; its frame comes back through the hook.
   PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
 
@@ -430,7 +431,8 @@ class Capture final : public Capturing {
     Owned result;  // stands for what the call gives
   };
   std::vector<Effect> effects_;
-  std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
+  std::map<PyObject*, Owned> grads_;         // that the program gave to its tensors, by stand-in
+  std::map<PyObject*, bool> requires_grad_;  // what the program said of its tensors
   // The data that it gave to them, in their order: stand-in and data.
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
