@@ -1,6 +1,9 @@
 // Fitting gradients whose shape, dtype or device differs from the forward value's.
 #include "taeda/autograd/validate.h"
 
+#include <algorithm>
+
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
 
@@ -11,6 +14,13 @@ std::string blame(const char* name) {
   return name ? str("Function ", name, " returned an ") : std::string();
 }
 
+// Sizes of which only data tells whether they are equal have to be.
+bool are_equal(const SymInt& a, const SymInt& b) {
+  if (!a.is_symbolic() && !b.is_symbolic()) return a == b;
+  const std::optional<bool> is_known = known(SymOp::Eq, a, b);
+  return is_known ? *is_known : expect(SymOp::Eq, a, b);
+}
+
 }  // namespace
 
 void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name, size_t index) {
@@ -19,7 +29,8 @@ void fit_gradient(const InputMetadata& expected, Tensor& grad, const char* name,
     return;
   }
   const SymIntList sizes(expected.sizes);
-  if (!(grad.sym_sizes() == sizes)) {
+  const SymIntList own = grad.sym_sizes();
+  if (!std::equal(own.begin(), own.end(), sizes.begin(), sizes.end(), are_equal)) {
     TAEDA_CHECK(gradients::can_sum_to(grad.sym_sizes(), sizes), blame(name),
                 "invalid gradient at index ", index, " - got ", grad.sym_sizes(),
                 " but expected shape compatible with ", sizes);

@@ -473,3 +473,172 @@ def test_one_graph_goes_backward_for_several_losses(backend):
     compiled = t.compile(program, backend=backend)
     for rows in (2, 3, 5):
         assert is_same(run(compiled, rows), run(program, rows))
+
+
+class Joined(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, first, second, lengths):
+        ctx.save_for_backward(lengths)
+        return t.cat([first, second])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (lengths,) = ctx.saved_tensors
+        return *grad.split(lengths.tolist()), None
+
+
+def test_gradients_whose_sizes_only_data_tells(compiled):
+    def program(x, lengths, others):
+        first, second = x.split(lengths.tolist())
+        return Joined.apply(first, second, others)
+
+    weights = t.arange(9.0)
+    x = t.randn(9, requires_grad=True)
+    with t._dynamo.config.patch(capture_scalar_outputs=True):
+        call = compiled(program, fullgraph=True)
+        for lengths in ([3, 6], [4, 5], [8, 1]):
+            x.grad = None
+            lengths = t.tensor(lengths)
+            (call(x, lengths, lengths) * weights).sum().backward()
+            assert is_same(x.grad, weights)
+        with pytest.raises(RuntimeError, match=r"invalid gradient at index 0 - got \[2\]"):
+            call(x, t.tensor([3, 6]), t.tensor([2, 7])).sum().backward()
+
+
+class Pair(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.second(self.first(x).tanh())
+
+
+def freeze(module, flag):
+    for parameter in module.parameters():
+        parameter.requires_grad_(flag)
+
+
+def frozen_for_a_call(model, x):
+    freeze(model.first, False)
+    y = model(x)
+    freeze(model.first, True)
+    return y
+
+
+def frozen_from_now_on(model, x):
+    model.first.requires_grad_(False)
+    return model(x)
+
+
+def frozen_by_attribute(model, x):
+    for parameter in model.second.parameters():
+        parameter.requires_grad = False
+    assert not model.second.weight.requires_grad
+    return model(x) * 2
+
+
+def told_twice(model, x):
+    freeze(model, False)
+    freeze(model, True)
+    return model(x)
+
+
+def frozen_behind(model, x):
+    y = model(x)
+    freeze(model.second, False)
+    return y
+
+
+def an_input_told(model, x):
+    x.requires_grad_()
+    return model(x).sum() + x.sum()
+
+
+def set_between_uses(model, x):
+    y = model.first(x)
+    freeze(model.first, False)
+    z = model.first(x)
+    freeze(model.first, True)
+    return y + z
+
+
+def with_a_break(model, x):
+    freeze(model.first, False)
+    y = model.first(x)
+    t._dynamo.graph_break()
+    return model.second(y)
+
+
+@pytest.mark.parametrize(
+    "program, breaks",
+    [
+        (frozen_for_a_call, 0),
+        (frozen_from_now_on, 0),
+        (frozen_by_attribute, 0),
+        (told_twice, 0),
+        (frozen_behind, 0),
+        (an_input_told, 0),
+        (set_between_uses, 1),
+        (with_a_break, 1),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_parameters_that_are_told_to_require_gradients_or_not(compiled, program, breaks):
+    t.manual_seed(0)
+    models = [Pair()]
+    models.append(copy.deepcopy(models[0]))
+    call = compiled(program)
+    for step in range(3):
+        found = []
+        for function, model in zip((call, program), models, strict=True):
+            x = t.arange(6.0).reshape(2, 3) + step
+            y = function(model, x)
+            if y.requires_grad:
+                y.sum().backward()
+            state = [(p.requires_grad, p.grad) for p in [*model.parameters(), x]]
+            found.append((y, y.requires_grad, state))
+        t.testing.assert_close(found[0][0], found[1][0])
+        assert found[0][1] == found[1][1]
+        for (flag, grad), (expected_flag, expected) in zip(found[0][2], found[1][2], strict=True):
+            assert flag == expected_flag and (grad is None) == (expected is None)
+            if grad is not None:
+                t.testing.assert_close(grad, expected)
+        if step == 0:
+            assert sum(counters["graph_break"].values()) == breaks
+
+
+def test_a_region_that_raises_leaves_what_was_said_of_parameters(compiled):
+    model = Pair()
+
+    def program(x, indices):
+        freeze(model, False)
+        return model(x)[indices]
+
+    call = compiled(program)
+    with pytest.raises(IndexError):
+        call(t.ones(2, 3), t.tensor([5]))
+    assert not any(p.requires_grad for p in model.parameters())  # as the program itself leaves it
+    freeze(model, True)
+    assert not call(t.ones(2, 3), t.tensor([1])).requires_grad
+
+
+def test_gradients_that_a_tensor_cannot_require():
+    def told(x):
+        y = x * 2
+        try:
+            x.requires_grad_()
+        except RuntimeError as error:
+            return y, str(error)
+
+    whole = t.ones(2, dtype=t.int64)
+    assert t.compile(told, backend="eager")(whole)[1] == told(whole)[1]
+
+    def detached(x):
+        y = x + 1
+        x.requires_grad_(False)
+        return y
+
+    inner = t.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="leaf"):
+        t.compile(detached, backend="eager")(inner)

@@ -142,6 +142,29 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
+  const auto found = input_of_.find(tensor_of(tensor).impl());
+  if (found == input_of_.end() || rehearsal_ || dispatch::num_levels() > 0) return false;
+  Input& input = inputs_[found->second];
+  const Tensor& real = tensor_of(input.real.get());
+  const bool is_plain = autograd::is_leaf(real) && !real.is_inference() &&
+                        autograd::is_differentiable(real.dtype()) &&
+                        input.fake.impl()->version() == input.version && new_data_.empty();
+  if (!is_plain || is_of_asked_class(input.real.get())) return false;
+  input.is_used_up |= !tracer_->node_of(input.fake)->users().empty();
+  if (!input.is_used_up) {
+    input.requires_grad = wanted;
+    autograd::set_requires_grad(tensor_of(input.example.get()), wanted);
+  }
+  autograd::set_requires_grad(input.fake, wanted);
+  return true;
+}
+
+bool GraphRecorder::is_used_up(const Tensor& t) const {
+  const auto found = input_of_.find(t.impl());
+  return found != input_of_.end() && inputs_[found->second].is_used_up;
+}
+
 bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
   return tensor_of(tensor).impl()->has_symbolic_sizes();
 }
@@ -275,6 +298,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const auto note_version = [&](PyObject* o) {
     const Tensor& t = tensor_of(o);
     has_foreign |= !is_of_graph(t);
+    if (is_used_up(t)) throw Break{"a tensor whose requires_grad was set between its uses"};
     if (!new_data_.empty()) use_new_data(t);
     versions.emplace_back(t, t.impl()->version());
   };
@@ -459,7 +483,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       for (PyObject* output : outputs_) results.push_back(arg_of(output));
       graph_->output(fx::Arg::tuple(std::move(results)));
       Ref fakes(checked(PyList_New(0)));
-      const Ref replaced(checked(PyList_New(0)));
+      const Ref replaced(checked(PyList_New(0))), flags(checked(PyList_New(0)));
       std::vector<fx::Node*> placeholders;
       for (fx::Node& node : *graph_)
         if (node.op() == fx::OpCode::Placeholder) placeholders.push_back(&node);
@@ -475,6 +499,11 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (input.fake.defined() && gets_data_.contains(input.fake.impl())) {
           const Ref place(checked(PyLong_FromSize_t(compiled.inputs.size())));
           if (PyList_Append(replaced.get(), place.get()) < 0) throw_python_error();
+        }
+        if (input.requires_grad) {
+          const Ref flag(checked(Py_BuildValue("(nO)", compiled.inputs.size(),
+                                               *input.requires_grad ? Py_True : Py_False)));
+          if (PyList_Append(flags.get(), flag.get()) < 0) throw_python_error();
         }
         compiled.inputs.push_back(input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
@@ -498,6 +527,12 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         const Ref inner(compiled.callable);
         compiled.callable =
             checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), replaced.get(), nullptr));
+      }
+      if (PyList_GET_SIZE(flags.get()) > 0) {
+        static PyObject* const wrapped = attribute_of("taeda.compiler._new_data", "with_flags");
+        const Ref inner(compiled.callable);
+        compiled.callable =
+            checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), flags.get(), nullptr));
       }
       if (has_subclasses_) {
         static PyObject* const wrapped =

@@ -55,6 +55,7 @@ class GraphRecorder final : public dynamo::Recorder {
   int replays_writes(const std::vector<int>& sources) const override;
   bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
+  bool set_requires_grad(PyObject* tensor, bool wanted) override;
   bool has_symbolic_sizes(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
   PyTypeObject* class_of(PyObject* value) const override;
@@ -112,6 +113,10 @@ class GraphRecorder final : public dynamo::Recorder {
     int source;
     uint32_t version = 0;
     bool is_needed = true;  // by the graph
+    // What the program set before the graph used it; of an input that it set later, no more uses
+    // are known.
+    std::optional<bool> requires_grad = std::nullopt;
+    bool is_used_up = false;
   };
   // What of an input's geometry is a symbol.
   struct Changes {
@@ -119,6 +124,7 @@ class GraphRecorder final : public dynamo::Recorder {
     std::vector<fx::DimConstraint> constraints;  // what the program said of them
     bool strides = false;                        // those that follow from no sizes
   };
+  bool is_used_up(const Tensor& t) const;
   bool has_number(PyObject* value, FunctionRef<bool(const fx::Expr*)> is_one) const;
   // Whether a number, or a size of a tensor, is none that inputs have.
   bool is_from_data(PyObject* value) const;

@@ -1,8 +1,8 @@
-"""Tensors whose `data` a captured program sets."""
+"""Tensors whose `data` or `requires_grad` a captured program sets."""
 
 from taeda.autograd import Function
 
-__all__ = ["on_their_data", "with_data"]
+__all__ = ["on_their_data", "with_data", "with_flags"]
 
 
 class _WithData(Function):
@@ -32,5 +32,23 @@ def on_their_data(function, places):
             data = args[i].detach()
             args[i] = with_data(args[i], data) if args[i].requires_grad else data
         return function(*args)
+
+    return run
+
+
+def with_flags(function, flags):
+    """The function of a graph before which inputs, by place, are told whether they require a
+    gradient. One that raises leaves them as they were."""
+
+    def run(*args):
+        before = [(args[i], args[i].requires_grad) for i, _ in flags]
+        try:
+            for i, flag in flags:
+                args[i].requires_grad = flag
+            return function(*args)
+        except BaseException:
+            for tensor, flag in before:
+                tensor.requires_grad = flag
+            raise
 
     return run

@@ -297,15 +297,27 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   throw Raised{};
 }
 
-// As objects of the class say it, whatever stands for this one.
-[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
-  Owned text(need(
-      PyUnicode_FromFormat("'%.100s' object has no attribute '%U'", _PyType_Name(type), name)));
+// As objects of a class that is shown by this name say it, whatever stands for this one.
+[[noreturn]] static void raise_no_attribute(const Owned& shown, PyObject* object, PyObject* name) {
+  Owned text(
+      need(PyUnicode_FromFormat("'%.100U' object has no attribute '%U'", shown.get(), name)));
   Owned args(need(PyTuple_Pack(1, text.get())));
   Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
   Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
   PyErr_SetObject(PyExc_AttributeError, error.get());
   throw Raised{.is_exact = true};
+}
+
+[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
+  raise_no_attribute(Owned(need(PyUnicode_FromString(_PyType_Name(type)))), object, name);
+}
+
+[[noreturn]] static void raise_empty_slot(PyTypeObject* type, PyObject* object, PyObject* name) {
+#if PY_VERSION_HEX >= 0x030D0000
+  raise_no_attribute(Owned(need(PyType_GetFullyQualifiedName(type))), object, name);
+#else
+  raise_no_attribute(type, object, name);
+#endif
 }
 
 // A slot of an object, as far as the captured program wrote it or as the program's object has it;
@@ -314,12 +326,12 @@ PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObjec
   PyTypeObject* type = recorder_.is_value(object) ? recorder_.class_of(object) : Py_TYPE(object);
   const auto written = members_.find({object, name});
   if (written != members_.end() && written->second) return Py_NewRef(written->second.get());
-  if (written != members_.end() || real == nullptr) raise_no_attribute(type, object, name);
+  if (written != members_.end() || real == nullptr) raise_empty_slot(type, object, name);
   Owned value(PyObject_GenericGetAttr(real, name));
   if (!value) {
     PyErr_Clear();
     check(Check::Kind::NoMember, source, name);
-    raise_no_attribute(type, object, name);
+    raise_empty_slot(type, object, name);
   }
   return import(value.get(), sources_.of(Step::Member, source, 0, name));
 }
@@ -584,6 +596,15 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
   class_writes_.push_back({type, name, Owned(Py_XNewRef(value))});
 }
 
+bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
+  if (recorder_.requires_grad(tensor) == wanted) return true;
+  if (!recorder_.set_requires_grad(tensor, wanted)) return false;
+  ++writes_;
+  keep(tensor);
+  requires_grad_[tensor] = wanted;
+  return true;
+}
+
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
@@ -605,6 +626,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     data_.emplace_back(object, std::move(data));
     return;
   }
+  if (is_named(name, "requires_grad") && value != nullptr && PyBool_Check(value) &&
+      recorder_.is_tensor_value(object) && set_requires_grad(object, value == Py_True))
+    return;
   if (recorder_.is_value(object)) {
     PyTypeObject* type = recorder_.class_of(object);
     PyObject* found = _PyType_Lookup(type, name);

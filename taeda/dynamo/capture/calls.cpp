@@ -292,6 +292,8 @@ std::vector<const void*> Capture::pending_writes() {
   for (const Effect& effect : effects_) writes.push_back(effect.result.get());
   for (const auto& [tensor, data] : data_) writes.insert(writes.end(), {tensor, data.get()});
   for (const auto& [tensor, grad] : grads_) writes.insert(writes.end(), {tensor, grad.get()});
+  for (const auto& [tensor, wanted] : requires_grad_)
+    writes.insert(writes.end(), {tensor, wanted ? Py_True : Py_False});
   if (!deferred_.empty()) writes.push_back(reinterpret_cast<const void*>(deferred_.size()));
   if (!draws_.empty()) writes.push_back(reinterpret_cast<const void*>(draws_.size()));
   return writes;
@@ -592,7 +594,7 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = function;
     return this->call(state, std::move(call));
   }
-  if (PyWeakref_CheckRefExact(call.callable) && call.values.empty()) {
+  if (is_weak_reference(call.callable) && call.values.empty()) {
     const Outside* outside = find(call.callable);
     PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
     if (outside == nullptr) return Py_NewRef(referent);
@@ -716,12 +718,12 @@ PyObject* Capture::call(State& state, Call call) {
         break;
       return add_effect(call);
     case CallKind::RequiresGrad: {
-      // What is so already stays so; leaves of the graph's own are a break.
+      // Leaves of the graph's own are a break.
       const bool is_known = call.values.size() <= 2 && !call.values.empty() &&
                             recorder_.is_tensor_value(call.values[0]) &&
                             (call.values.size() == 1 || PyBool_Check(call.values[1]));
       const bool wanted = call.values.size() < 2 || call.values[1] == Py_True;
-      if (!is_known || recorder_.requires_grad(call.values[0]) != wanted) break;
+      if (!is_known || !set_requires_grad(call.values[0], wanted)) break;
       return Py_NewRef(call.values[0]);
     }
     default: break;

@@ -214,6 +214,7 @@ class Capture final : public Capturing {
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
+  bool set_requires_grad(PyObject* tensor, bool wanted);
   // Calls a Python function for a C function's sake; its frame comes back through the hook.
   PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
 
@@ -302,7 +303,7 @@ class Capture final : public Capturing {
   void check_references(PyObject* container, const Owned& items) const;
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
-  void check_ends_of(const State& state);
+  void check_ends_of(const State& state, const PyObject* returned);
   static Owned tuple_of(const Call& call);
   // Whether a number is the address of a stand-in, which stands for no number of the program.
   bool is_address(PyObject* number) const;
@@ -434,7 +435,8 @@ class Capture final : public Capturing {
     Owned result;  // stands for what the call gives
   };
   std::vector<Effect> effects_;
-  std::map<PyObject*, Owned> grads_;  // that the program gave to its tensors, by stand-in
+  std::map<PyObject*, Owned> grads_;         // that the program gave to its tensors, by stand-in
+  std::map<PyObject*, bool> requires_grad_;  // what the program said of its tensors
   // The data that it gave to them, in their order: stand-in and data.
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.

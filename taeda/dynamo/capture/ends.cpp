@@ -142,11 +142,11 @@ void Capture::check_end_of(const State& state, PyObject* const* variable) {
   if (references_to(object) != nullptr || is_noticed(object)) check_end(state, variable);
 }
 
-// What a called function alone holds ends with it.
-void Capture::check_ends_of(const State& state) {
+// What a called function alone holds ends with it, but for what it returns.
+void Capture::check_ends_of(const State& state, const PyObject* returned) {
   if (frame_of(state).number == 0) return;
   for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot)
-    if (*slot != nullptr && is_noticed(*slot)) check_end(state, slot);
+    if (*slot != nullptr && *slot != returned && is_noticed(*slot)) check_end(state, slot);
 }
 
 // weakref.ref(object)

@@ -327,7 +327,8 @@ Flow Capture::dispatch(State& state) {
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
-  if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
+  if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));
+  if (at.opcode == returns[1]) check_ends_of(state, nullptr);
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);

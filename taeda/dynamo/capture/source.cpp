@@ -54,6 +54,10 @@ PyObject* loaded(const char* module, const char* name) {
   return attribute;
 }
 
+bool is_weak_reference(PyObject* object) {
+  return PyWeakref_CheckRef(object) && Py_TYPE(object)->tp_call == _PyWeakref_RefType.tp_call;
+}
+
 PyObject* viewed_mapping(PyObject* object) {
   // CPython shows the layout of proxies to nobody, and that of views to nobody since 3.13; they are
   // the same, in all versions.
@@ -247,8 +251,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       if (PyCFunction_Check(parent)) return PyCFunction_GET_SELF(parent);
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Step::Grad: return grad_of(parent, held);
-    case Step::Referent:
-      return PyWeakref_CheckRefExact(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
+    case Step::Referent: return is_weak_reference(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
     case Step::Upcoming: return keep(upcoming(parent, source.index), held);
     case Step::Remembered: {

@@ -100,6 +100,8 @@ class Loaded {
 // collections.deque
 PyTypeObject* deque_type();
 
+// A weak reference that is called as those of C: weakref.ref, weakref.KeyedRef.
+bool is_weak_reference(PyObject* object);
 // threading.local, and classes of it whose instances do nothing in a new thread.
 bool is_thread_local(PyTypeObject* type);
 

@@ -168,3 +168,22 @@ def list_of_referenced_objects_that_grows(x, items):
     for _ in range(3):
         items.append(Plain())
     return x + len(items)
+
+
+by_name = weakref.WeakValueDictionary()
+
+
+@case(X, Plain(), breaks=2)
+def registry_of_weak_references(x, thing):
+    by_name["thing"] = thing
+    found = by_name.get("thing")
+    return x + len(by_name), found is thing, by_name["thing"] is thing, by_name.get("other")
+
+
+@case(X, Plain(), breaks=3)
+def registry_that_loses_what_a_program_made(x, thing):
+    by_name["thing"] = thing
+    by_name["made"] = Plain()
+    found = by_name.get("made")
+    del thing
+    return x + 1, found is None, sorted(by_name)
