@@ -2,7 +2,6 @@
 #include "taeda/inductor/lift_sizes.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "taeda/base/function_ref.h"
 #include "taeda/base/str.h"
@@ -25,9 +24,9 @@ class Lifter {
  public:
   explicit Lifter(kernel::Kernel& kernel) : kernel_(kernel), pool_(*kernel.pool) {}
 
-  // Constants from this one up become parameters, too, and axes get other variables.
-  void lift_constants(int64_t least, symbolic::Replacements axes) {
-    least_constant_ = least;
+  // Constants from kLeastLifted up become parameters, too, and axes get other variables.
+  void lift_constants(symbolic::Replacements axes) {
+    lifts_constants_ = true;
     made_ = std::move(axes);
   }
 
@@ -51,7 +50,8 @@ class Lifter {
 
  private:
   bool is_lifted(const Expr* constant) const {
-    return constant->kind == SymKind::Int && constant->value.integer >= least_constant_;
+    return lifts_constants_ && constant->kind == SymKind::Int &&
+           constant->value.integer >= kLeastLifted;
   }
 
   const Expr* lifted(const Expr* e) {
@@ -71,7 +71,7 @@ class Lifter {
 
   kernel::Kernel& kernel_;
   symbolic::ExprPool& pool_;
-  int64_t least_constant_ = std::numeric_limits<int64_t>::max();
+  bool lifts_constants_ = false;
   symbolic::Replacements made_;
 };
 
@@ -173,7 +173,7 @@ std::vector<const Expr*> lift_sizes(kernel::Kernel& kernel) {
   const bool has_one_form = is_flat(kernel);
   if (!has_one_form && can_lift_constants(kernel)) {
     axes = numbered_axes(kernel);
-    lift.lift_constants(kLeastLifted, axes);
+    lift.lift_constants(axes);
     // A launch gives the first extent of a loop as a range.
     for (kernel::Step& step : kernel.steps)
       if (auto* loop = std::get_if<kernel::Loop>(&step); loop && is_many(loop->axes[0].extent))
