@@ -22,7 +22,7 @@ def check_lr(lr, label="Invalid learning rate: {}"):
 
 def check_not_negative(value, label):
     """Refuses a negative option; `label` is the message, with a place for the value."""
-    if not 0.0 <= value:
+    if not 0.0 <= value:  # noqa: SIM300 - an error of the comparison names it in this order
         raise ValueError(label.format(value))
 
 
