@@ -60,8 +60,7 @@ void generator_dealloc(PyObject* self) {
 }
 
 PyObject* generator_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<torch.Generator device='%s'>",
-                              generator_of(self).device().text().c_str());
+  return PyUnicode_FromFormat("<torch._C.Generator object at %p>", self);
 }
 
 PyObject* manual_seed(PyObject* self, PyObject* seed) {

@@ -24,7 +24,8 @@ class Walk {
     std::vector<std::pair<const Node*, size_t>> path;
     const auto visit = [&](const Node* node) {
       if (!node || !reached_.emplace(node, std::vector<bool>(num_inputs_)).second) return;
-      for (const size_t i : wanted_of(node)) reached_[node][i] = true;
+      if (const auto wanted = wanted_.find(node); wanted != wanted_.end())
+        for (const size_t i : wanted->second) reached_[node][i] = true;
       path.emplace_back(node, 0);
     };
     visit(root);
@@ -47,11 +48,6 @@ class Walk {
   }
 
  private:
-  std::vector<size_t> wanted_of(const Node* node) const {
-    const auto found = wanted_.find(node);
-    return found == wanted_.end() ? std::vector<size_t>() : found->second;
-  }
-
   size_t num_inputs_;
   std::vector<Edge> edges_;  // nodes of leaves that no history leads to live as long as these
   std::unordered_map<const Node*, std::vector<size_t>> wanted_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -30,7 +29,7 @@ class Lifter {
 
   // Constants from kLeastLifted up become parameters, too, and axes get other variables.
   void lift_constants(symbolic::Replacements axes) {
-    least_constant_ = kLeastLifted;
+    lifts_constants_ = true;
     made_ = std::move(axes);
   }
 
@@ -54,7 +53,8 @@ class Lifter {
 
  private:
   bool is_lifted(const Expr* constant) const {
-    return constant->kind == SymKind::Int && constant->value.integer >= least_constant_;
+    return lifts_constants_ && constant->kind == SymKind::Int &&
+           constant->value.integer >= kLeastLifted;
   }
 
   const Expr* lifted(const Expr* e) {
@@ -74,7 +74,7 @@ class Lifter {
 
   kernel::Kernel& kernel_;
   symbolic::ExprPool& pool_;
-  int64_t least_constant_ = std::numeric_limits<int64_t>::max();
+  bool lifts_constants_ = false;
   symbolic::Replacements made_;
 };
 

@@ -112,13 +112,13 @@ TEST(CompileQueue, HasAWorkerPerThreadWhileSomebodyWaits) {
 
 TEST(CompileQueue, TheEnvironmentSetsTheNumberOfWorkers) {
   const Variables three{{"TAEDA_COMPILE_THREADS", "3"}};
-  EXPECT_EQ(CompileQueue::default_workers(), 3);
+  EXPECT_EQ(CompileQueue().num_workers(), 3);
   const Variables none{{"TAEDA_COMPILE_THREADS", std::nullopt}};
-  const int otherwise = CompileQueue::default_workers();
+  const int otherwise = CompileQueue().num_workers();
   for (const char* odd : {"many", "0", "-1", "2 or 3"}) {
     const Variables wrong{{"TAEDA_COMPILE_THREADS", odd}};
     const Warnings warnings;
-    EXPECT_EQ(CompileQueue::default_workers(), otherwise);
+    EXPECT_EQ(CompileQueue().num_workers(), otherwise);
     EXPECT_TRUE(contains(warnings.joined(), str("no number of threads: got '", odd, "'")));
   }
 }

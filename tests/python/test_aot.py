@@ -226,6 +226,30 @@ def test_programs(program, backend, requires_grad, dynamic):
             assert equal(expected, given), part
 
 
+@pytest.mark.parametrize("first", [5, 1, 0])
+def test_small_sizes_of_a_dynamic_program(first):
+    def f(x):
+        return [x.squeeze() * x.size(0), x.roll(1, 0)][: 1 + (x.size(0) > 1)]
+
+    traced = []
+
+    def counted(gm, inputs):
+        traced.append(gm)
+        return kernels(gm, inputs)
+
+    compiled = aot_function(f, counted, dynamic=True)
+    for rows in (first, 5, 1, 0, 7, 1, 3):
+        x = t.randn(rows, 4, requires_grad=True)
+        results, wanted = compiled(x), f(x)
+        assert [r.shape for r in results] == [r.shape for r in wanted]
+        assert all(map(t.equal, results, wanted))
+        grads = [
+            t.autograd.grad(sum(r.sum() for r in all_of), x)[0] for all_of in (results, wanted)
+        ]
+        assert t.equal(*grads)
+    assert len(traced) == 6  # a forward and a backward for each of 0, 1 and more
+
+
 def test_other_sizes_of_a_dynamic_program():
     compiled = aot_function(views_of_one_value, kernels, dynamic=True)
     for size in (3, 5, 8):

@@ -597,3 +597,19 @@ def test_classes_of_an_empty_dimension_raise_eagers_error(dynamic):
                     compiled(x, y)
             else:
                 assert t.allclose(compiled(x, y), want, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("observations", [0, 1, 2, 5])
+@pytest.mark.parametrize("weights", [{}, {"fweights": [2, 1, 1, 3, 1]}, {"aweights": [0.5] * 5}])
+def test_covariances_of_few_observations(observations, weights):
+    weights = {name: t.tensor(w)[:observations] for name, w in weights.items()}
+    if weights and observations == 0:
+        pytest.skip("such weights have no sum")
+
+    def f(x):
+        return t.cov(x, correction=2, **weights)
+
+    x = t.randn(3, observations)
+    for g in (t.compile(f), t.compile(f, dynamic=True), lambda x: t.vmap(f)(x[None])[0]):
+        assert t.allclose(g(x), f(x), equal_nan=True)

@@ -285,3 +285,19 @@ def test_inner_with_a_number_in_a_tensor_promotes():
         for got in (t.inner(x, number), t.inner(number, x), t.inner(number, x, out=t.empty(2, 3))):
             assert got.dtype == t.float32 and got.tolist() == (x * 2).tolist()
     assert t.inner(t.tensor([1, 2]), t.tensor(0.5)).tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (3, 2, 4)])
+def test_a_number_is_added_to_the_products_with_a_vector(sizes):
+    x, w, bias = numbers(*sizes), numbers(4), t.tensor(2.0, dtype=t.float64)
+    inputs = [v.requires_grad_() for v in (x, w, bias)]
+    result = F.linear(*inputs)
+    want = (x * w).sum(-1) + bias
+    assert t.allclose(result, want) and result.shape == want.shape
+    weights = t.full_like(want, 3.0)
+    for a, b in zip(
+        t.autograd.grad(result, inputs, weights),
+        t.autograd.grad(want, inputs, weights),
+        strict=True,
+    ):
+        assert t.allclose(a, b)

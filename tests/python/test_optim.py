@@ -101,6 +101,18 @@ def test_refused_options(name, options, message):
         made(name, **options)
 
 
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("SGD", "'<' not supported between instances of 'str' and 'float'"),
+        ("Adam", "'<=' not supported between instances of 'float' and 'str'"),
+    ],
+)
+def test_a_learning_rate_that_is_no_number(name, message):
+    with pytest.raises(TypeError, match=message):
+        made(name, lr="fast")
+
+
 def test_forms_that_exclude_each_other():
     for options in ({"foreach": True}, {"differentiable": True}):
         with pytest.raises(RuntimeError, match="`fused`"):

@@ -415,7 +415,7 @@ Ref CompiledRegions::unsupported(const std::string& reason, const Places& places
 }
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {
-  const GraphRecorder::Natively natively(recorder);
+  const GraphRecorder::Natively natively;
   const dynamo::StackRoom room;
   const size_t count = entry.guards.checks.size();
   try {

@@ -196,7 +196,7 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
 // Python tells what it knows of a module's functions when one of them is met.
 void GraphRecorder::learn(PyObject* function) const {
   if (!known_calls().is_new(function)) return;
-  const Natively natively(*this);
+  const Natively natively;
   known_calls().learn(function);
 }
 
@@ -216,7 +216,7 @@ CallKind GraphRecorder::named_log_kind_of(PyObject* function) const {
 PyObject* GraphRecorder::substitute_of(PyObject* callable) const {
   learn(callable);
   if (!known_calls().is_substituted(callable)) return nullptr;
-  const Natively natively(*this);
+  const Natively natively;
   return known_calls().substitute_of(callable);
 }
 
@@ -229,7 +229,7 @@ void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* re
 }
 
 PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) {
-  const Natively natively(*this);
+  const Natively natively;
   return PyObject_Call(callable, args, kwargs);
 }
 
@@ -245,7 +245,7 @@ PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObj
 
 bool GraphRecorder::check_signals() {
   if (!taeda_has_pending(PyThreadState_Get())) return true;
-  const Natively natively(*this);
+  const Natively natively;
   return PyErr_CheckSignals() == 0;
 }
 
@@ -259,7 +259,7 @@ static bool asks_for_values(PyObject* exception) {
 }
 
 bool GraphRecorder::is_data_dependent(PyObject* exception) const {
-  const Natively natively(*this);
+  const Natively natively;
   static PyObject* const classes = attribute_of("taeda.compiler._capture", "DATA_DEPENDENT");
   const int is_one = PyObject_IsInstance(exception, classes);
   if (is_one < 0) PyErr_Clear();
@@ -316,13 +316,13 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const bool has_effects = may_have_effects(function);
   std::optional<std::vector<fx::Arg>> stated;
   if ((has_effects || is_unbacked(args)) && !rehearsal_) {
-    const Natively natively(*this);
+    const Natively natively;
     stated = args_of(args);
   }
   Ref result;
   {
     // What the function does inside is its own.
-    const Natively natively(*this);
+    const Natively natively;
     const dispatch::ActiveMode active(*mode_);
     const autograd::WithoutSavedTensorHooks unseen;
     result = Ref(PyObject_Call(function, args, kwargs));
@@ -346,7 +346,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   });
   // as_tensor of numbers
   if (has_real && is_tensor(result.get()) && versions.empty()) {
-    const Natively natively(*this);
+    const Natively natively;
     result = Ref(checked(wrap(mode_->from_tensor(tensor_of(result.get())))));
     has_real = false;
   }
@@ -404,7 +404,7 @@ bool GraphRecorder::is_from_data(PyObject* value) const {
 }
 
 int GraphRecorder::replays_writes(const std::vector<int>& sources) const {
-  const Natively natively(*this);
+  const Natively natively;
   static PyObject* const ask = attribute_of("taeda.compiler._capture", "replays_writes");
   const Ref names(PyList_New(0));
   for (const int source : sources) {
@@ -475,7 +475,7 @@ void GraphRecorder::begin_without_grad() {
 
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
   Compiled compiled;
-  const Natively natively(*this);
+  const Natively natively;
   const dynamo::StackRoom room;
   try {
     if (mark() > 0 || !outputs_.empty()) {

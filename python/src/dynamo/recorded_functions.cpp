@@ -131,7 +131,7 @@ bool GraphRecorder::run_backward(PyObject* results) {
     if (PyList_Append(list.get(), item) < 0) throw_python_error();
   };
   {
-    const Natively natively(*this);
+    const Natively natively;
     const dispatch::ActiveMode active(*mode_);
     static PyObject* const ones = attribute_of("taeda", "ones_like");
     for_each_tensor(results, [&](PyObject* o) {
@@ -207,7 +207,7 @@ void GraphRecorder::note_sizes() {
 // (graph module, what it takes, result, what it writes to): the nodes since the mark, with their
 // outside as inputs.
 PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
-  const Natively natively(*this);
+  const Natively natively;
   auto body = make_intrusive<fx::Graph>();
   std::unordered_map<const fx::Node*, fx::Node*> own;
   std::vector<fx::Node*> nodes = since(mark);

@@ -127,7 +127,7 @@ fx::ShapeEnv::Geometry GraphRecorder::geometry_of(const Tensor& t, const std::st
 }
 
 PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
-  const Natively natively(*this);
+  const Natively natively;
   const Tensor& t = tensor_of(real);
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
@@ -254,7 +254,7 @@ bool GraphRecorder::is_argument(int source) const {
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
   if (rehearsal_) return nullptr;
-  const Natively natively(*this);
+  const Natively natively;
   if (is_told_to_change(name)) {
     history_.changing[name] = true;
   } else if (dynamic_ == Dynamic::Never ||
@@ -277,7 +277,7 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
 }
 
 PyObject* GraphRecorder::import_drawn(bool is_float, int source, const std::string& name) {
-  const Natively natively(*this);
+  const Natively natively;
   const fx::Expr* symbol = env_->create_unbacked(is_float ? SymKind::Float : SymKind::Int);
   Ref object(checked(wrap_number(env_, symbol)));
   const auto& node = sym_node_of(object.get());

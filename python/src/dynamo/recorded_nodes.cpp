@@ -43,7 +43,7 @@ fx::Node* GraphRecorder::node_of_fields(PyObject* value) {
   PyObject* params = _PyType_Lookup(Py_TYPE(value), params_name);
   const Ref is_frozen(params ? checked(PyObject_GetAttrString(params, "frozen")) : nullptr);
   if (is_frozen.get() != Py_True) return nullptr;
-  const Natively natively(*this);
+  const Natively natively;
   const Ref fields(attribute_of("dataclasses", "fields"));
   const Ref all(checked(PyObject_CallOneArg(fields.get(), value)));
   fx::Kwargs given;
@@ -69,7 +69,7 @@ std::vector<fx::Arg> GraphRecorder::args_of(PyObject* sequence) {
 }
 
 std::vector<fx::Arg> GraphRecorder::args_of_natively(PyObject* sequence) {
-  const Natively natively(*this);
+  const Natively natively;
   return args_of(sequence);
 }
 
@@ -277,7 +277,7 @@ static dispatch::Value results_of(PyObject* result) {
 
 void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs,
                            PyObject* result) {
-  const Natively natively(*this);
+  const Natively natively;
   fx::Node& node = create(function, std::move(args), kwargs);
   node.set_meta_value("stack_trace", dispatch::Value(user_lines()));
   kept_.push_back(Ref::share(result));
@@ -293,7 +293,7 @@ void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObje
 
 void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
   if (rehearsal_) return;
-  const Natively natively(*this);
+  const Natively natively;
   fx::Node& node = create(function, args_of(args), nullptr);
   // Levels have other numbers at other runs.
   constexpr long kSmallest = 1 << 10;

@@ -80,7 +80,7 @@ PyObject* ask(PyObject* asked, PyObject* function, PyObject* types, PyObject* ar
 bool GraphRecorder::ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs,
                                   Ref& answer) {
   if (asks_for_overrides(function)) {
-    const Natively natively(*this);
+    const Natively natively;
     answer = Ref(PyObject_Call(function, args, kwargs));
     return true;
   }
@@ -118,7 +118,7 @@ PyTypeObject* GraphRecorder::plain_class() const { return tensor_type; }
 
 // An object of its own, which stands for the same node.
 PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
-  const Natively natively(*this);
+  const Natively natively;
   fx::Node* node = tracer_->node_of(tensor_of(tensor));
   if (!node) throw Break{"a tensor that is none of the graph's"};
   auto* cls = reinterpret_cast<PyTypeObject*>(type);

@@ -91,7 +91,7 @@ PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
   const Ref args(checked(PyTuple_Pack(1, value)));
   Ref data(call(detach, args.get(), nullptr));
   if (!data) return nullptr;
-  const Natively natively(*this);
+  const Natively natively;
   try {
     autograd::set_data(t, tensor_of(data.get()));
   } catch (...) {
@@ -115,7 +115,7 @@ void GraphRecorder::use_new_data(const Tensor& t) {
   const fx::Node* now = tracer_->node_of(t);
   if (now && (now != data || !autograd::grad_enabled())) return;
   if (!autograd::grad_enabled()) return tracer_->track(t, *data);
-  const Natively natively(*this);
+  const Natively natively;
   static PyObject* const with_data = attribute_of("taeda.compiler._new_data", "with_data");
   fx::Node& node = create(with_data, {fx::Arg(*input), fx::Arg(*data)}, nullptr);
   node.set_meta_value("stack_trace", dispatch::Value(user_lines()));

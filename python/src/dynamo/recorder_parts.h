@@ -97,10 +97,6 @@ class GraphRecorder::Natively {
   Natively() : scope_(nullptr) {
     if (is_function_mode_active() && records(innermost_function_mode())) aside_.emplace();
   }
-  explicit Natively(const GraphRecorder& recorder) : scope_(nullptr) {
-    if (is_function_mode_active() && innermost_function_mode() == recorder.function_mode_.get())
-      aside_.emplace();
-  }
 
  private:
   dynamo::SessionScope scope_;

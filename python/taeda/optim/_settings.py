@@ -8,16 +8,21 @@ from taeda.compiler import is_compiling
 _EXACT_IN_ONE_KERNEL = {_C.float32, _C.float64}
 
 
-def check_lr(lr, label="Invalid learning rate: {}"):
-    """Refuses a learning rate that is no number, or negative."""
+def check_size_of_lr(lr):
+    """Refuses a learning rate that is several numbers."""
     if isinstance(lr, _C.Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
+
+
+def check_lr(lr, label="Invalid learning rate: {}"):
+    """Refuses a learning rate that is no number, or negative."""
+    check_size_of_lr(lr)
     check_not_negative(lr, label)
 
 
 def check_not_negative(value, label):
     """Refuses a negative option; `label` is the message, with a place for the value."""
-    if not value >= 0.0:
+    if not 0.0 <= value:  # noqa: SIM300 - an error of the comparison names it in this order
         raise ValueError(label.format(value))
 
 

@@ -9,7 +9,7 @@ from taeda.optim._settings import (
     _device_dtype_check_for_fused,
     _to_scalar,
     check_fused,
-    check_lr,
+    check_size_of_lr,
     is_captured,
 )
 
@@ -43,7 +43,9 @@ class SGD(RuleOptimizer):
         differentiable=False,
         fused=None,
     ):
-        check_lr(lr)
+        check_size_of_lr(lr)
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
             raise ValueError(f"Invalid momentum value: {momentum}")
         if weight_decay < 0.0:

@@ -205,8 +205,6 @@ CompileQueue::~CompileQueue() {
   delete state_.load();
 }
 
-int CompileQueue::default_workers() { return workers_of_environment().value_or(usual_workers()); }
-
 CompileQueue& CompileQueue::shared() {
   // No static object: see DiskCache::shared().
   static std::atomic<CompileQueue*> made{nullptr};

@@ -84,7 +84,8 @@ class TAEDA_API CompileQueue {
   };
   std::unique_ptr<FirstRun> expect_run();
 
-  static int default_workers();
+  // At most, unless somebody waits.
+  int num_workers() const { return workers_; }
 
  private:
   CompileQueue(int workers, int hurried_workers);

@@ -86,8 +86,10 @@ OutSpec stack_spec(TensorList tensors, int64_t dim) {
   // As PyTorch's: joined along the dimension behind the new one, which is then cut in two; behind
   // the last one, joined with the new one.
   if (dim == tensors[0].dim()) {
+    const bool may_have_format = dim == 3 || dim == 4;
     std::vector<Tensor> columns;
-    for (const Tensor& t : tensors) columns.push_back(as_column(t));
+    for (const Tensor& t : may_have_format ? tensors : TensorList())
+      columns.push_back(as_column(t));
     if (common_format(columns) != MemoryFormat::Contiguous)
       spec.strides = channels_last_strides(spec.sizes);
   } else if (common_format(tensors) != MemoryFormat::Contiguous) {

@@ -51,6 +51,28 @@ void check_linear(int64_t di, int64_t dw) {
   TAEDA_CHECK(dw <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", dw, "D");
 }
 
+// A number is added to the products with a vector; what PyTorch adds as a row needs a matrix.
+void check_linear_bias(int64_t di, int64_t dw, const Tensor& bias) {
+  TAEDA_CHECK(!bias.defined() || dw == 2 || (di != 2 && bias.dim() == 0),
+              "mat2 must be a matrix, got 1-D tensor");
+}
+
+// In the words of the product that it is.
+void check_linear_lengths(const Tensor& input, const Tensor& weight) {
+  const SymIntList n = input.sym_sizes(), w = weight.sym_sizes();
+  if (n.back() == w.back()) return;
+  SymInt rows = 1;
+  for (size_t d = 0; d + 1 < n.size(); ++d) rows *= n[d];
+  if (w.size() == 2)
+    fail(ErrorKind::Runtime, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", n.back(),
+         " and ", w[1], "x", w[0], ")");
+  TAEDA_CHECK(n.size() == 1, "size mismatch, got input (", rows, "), mat (", rows, "x", n.back(),
+              "), vec (", w[0], ")");
+  fail(ErrorKind::Runtime, "inconsistent tensor size, expected tensor [", n[0], "] and src [", w[0],
+       "] to have the same number of elements, but got ", n[0], " and ", w[0],
+       " elements respectively");
+}
+
 }  // namespace
 }  // namespace taeda::impl
 
@@ -59,9 +81,10 @@ namespace taeda {
 Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const int64_t di = input.dim(), dw = weight.dim();
   impl::check_linear(di, dw);
-  TAEDA_CHECK(!bias.defined() || dw == 2, "mat2 must be a matrix, got 1-D tensor");
+  impl::check_linear_bias(di, dw, bias);
   const Tensor turned = dw == 2 ? weight.t() : weight;
   if (!bias.defined()) return taeda::matmul(input, turned);
+  if (dw == 1) return taeda::matmul(input, turned).add(bias);
   const Tensor rows =
       di == 2
           ? input
@@ -191,14 +214,12 @@ Tensor& ger_out(const Tensor& self, const Tensor& vec2, Tensor& out) {
 OutSpec linear_spec(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const int64_t di = input.dim(), dw = weight.dim();
   check_linear(di, dw);
-  TAEDA_CHECK(!bias.defined() || dw == 2, "mat2 must be a matrix, got 1-D tensor");
+  check_linear_bias(di, dw, bias);
   const SymIntList n = input.sym_sizes(), w = weight.sym_sizes();
-  SymInt rows = 1;
-  for (int64_t d = 0; d + 1 < di; ++d) rows *= n[d];
-  const SymInt columns = dw == 2 ? w[0] : SymInt(1);
-  TAEDA_CHECK(n[di - 1] == w[dw - 1], "mat1 and mat2 shapes cannot be multiplied (", rows, "x",
-              n[di - 1], " and ", w[dw - 1], "x", columns, ")");
+  check_linear_lengths(input, weight);
   if (bias.defined()) {
+    SymInt rows = 1;
+    for (int64_t d = 0; d + 1 < di; ++d) rows *= n[d];
     TAEDA_CHECK(bias.dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got ",
                 bias.dtype(), " and ", weight.dtype());
     const bool fits = bias.dim() <= 1 ? bias.sym_numel() == w[0] || bias.sym_numel() == SymInt(1)

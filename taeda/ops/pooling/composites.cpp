@@ -82,6 +82,9 @@ void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, I
 Tensor max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
   check_max_pool1d(self, kernel_size, stride, padding, dilation, ceil_mode);
+  // Integers are pooled with indices, as in PyTorch, and in planes and volumes.
+  TAEDA_CHECK_NOT_IMPLEMENTED(is_floating(self.dtype()),
+                              "\"max_pool1d_impl\" not implemented for '", self.dtype(), "'");
   return std::get<0>(
       taeda::max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode));
 }

@@ -1,4 +1,5 @@
 // Resampling by factors, and the modes of `interpolate`.
+#include <algorithm>
 #include <cmath>
 
 #include "taeda/ops/functions.h"
@@ -173,6 +174,14 @@ Tensor interpolate_volume(const Tensor& x, std::string_view mode, const Interpol
   return Tensor();
 }
 
+// As Python prints a tuple.
+template <class Numbers>
+std::string tuple_text(const Numbers& numbers) {
+  std::string text;
+  for (const auto& number : numbers) text += str(text.empty() ? "" : ", ", number);
+  return str("(", text, numbers.size() == 1 ? ",)" : ")");
+}
+
 void check_interpolated_lengths(const Tensor& self, const std::optional<SymIntList>& size,
                                 const std::optional<Span<double>>& factors) {
   const int64_t spatial = self.dim() - 2;
@@ -181,18 +190,19 @@ void check_interpolated_lengths(const Tensor& self, const std::optional<SymIntLi
   TAEDA_CHECK_VALUE(!size || !factors, "only one of size or scale_factor should be defined");
   TAEDA_CHECK_VALUE(size || factors, "either size or scale_factor should be defined");
   TAEDA_CHECK_VALUE(
-      !size || static_cast<int64_t>(size->size()) == spatial,
+      !size || static_cast<int64_t>(size->size()) == std::max<int64_t>(spatial, 0),
       "Input and output must have the same number of spatial dimensions, but got input with "
       "spatial dimensions of ",
-      SymIntList(last), " and output size of ", size ? *size : SymIntList(),
+      SymIntList(last), " and output size of ", tuple_text(size ? *size : SymIntList()),
       ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
       "...,oK) format.");
   TAEDA_CHECK_VALUE(
       !factors || static_cast<int64_t>(factors->size()) == spatial,
       "Input and scale_factor must have the same number of spatial dimensions, but got input with "
       "spatial dimensions of ",
-      SymIntList(last), " and ", factors ? factors->size() : 0,
-      " factors. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+      SymIntList(last), " and scale_factor of shape ",
+      tuple_text(factors ? *factors : Span<double>()),
+      ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
       "(s1, s2, ...,sK) format.");
 }
 

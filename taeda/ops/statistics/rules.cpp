@@ -35,12 +35,33 @@ Tensor count_tensor(const SymInt& count, const Tensor& like) {
 Tensor norm_factor(const Tensor& w, const Tensor& w_sum, int64_t correction, bool has_frequencies,
                    const Tensor& aweights, const Tensor& in) {
   const SymInt observations = in.sym_size(1);
-  if (!w.defined()) return count_tensor(observations - SymInt(correction), in);
   if (correction == 0) return w_sum;
   if (!aweights.defined()) return w_sum - Scalar(correction);
   if (!has_frequencies && observations == SymInt(1) && correction == 1)
     return count_tensor(SymInt(0), in);
   return w_sum - (w * aweights).sum() * Scalar(correction) / w_sum;
+}
+
+void warn_of_few_observations() {
+  warn(
+      "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+      "observations.");
+}
+
+// The same, at least 0. Weights that cannot be looked at are compared where they are.
+Tensor degrees_of_freedom(const Tensor& w, const Tensor& w_sum, int64_t correction,
+                          bool has_frequencies, const Tensor& aweights, const Tensor& in) {
+  if (!w.defined()) {
+    const SymInt degrees = in.sym_size(1) - SymInt(correction);
+    if (degrees > SymInt(0)) return count_tensor(degrees, in);
+    warn_of_few_observations();
+    return count_tensor(SymInt(0), in);
+  }
+  const Tensor norm = norm_factor(w, w_sum, correction, has_frequencies, aweights, in);
+  if (norm.is_meta() || dispatch::is_batched(norm)) return norm.clamp_min(Scalar(0));
+  if (!is_true(norm.le(Scalar(0)))) return norm;
+  warn_of_few_observations();
+  return taeda::zeros_like(norm);
 }
 
 }  // namespace
@@ -65,13 +86,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   TAEDA_CHECK(!w.defined() || is_true(w_sum.ne(Scalar(0))),
               "cov(): weights sum to zero, can't be normalized");
   const Tensor average = (w.defined() ? in * w : in).sum(IntList({1})) / w_sum;
-  Tensor norm = norm_factor(w, w_sum, correction, fweights.defined(), aweights, in);
-  if (!norm.is_meta() && !dispatch::is_batched(norm) && is_true(norm.le(Scalar(0)))) {
-    warn(
-        "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-        "observations.");
-    norm = taeda::zeros_like(norm);
-  }
+  const Tensor norm = degrees_of_freedom(w, w_sum, correction, fweights.defined(), aweights, in);
   // One observation with weights of one kind is its own average, whatever rounding says.
   const bool is_alone = observations == SymInt(1) && fweights.defined() != aweights.defined();
   in = is_alone ? taeda::zeros_like(in - average.unsqueeze(1)) : in - average.unsqueeze(1);

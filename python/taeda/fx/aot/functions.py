@@ -313,6 +313,39 @@ class _Parts:
         return self.kind.__tensor_unflatten__(inner, self.context, taeda.Size(size), tuple(stride))
 
 
+def _small_sizes(leaves):
+    """The sizes 0 and 1, which are constants of a trace; None in place of others."""
+    return tuple(
+        tuple(size if isinstance(size, int) and size < 2 else None for size in leaf.shape)
+        for leaf in leaves
+        if isinstance(leaf, taeda.Tensor)
+    )
+
+
+def _version(function, leaves, in_spec, compilers, dynamic):
+    """The function of leaves, traced and compiled for leaves like these."""
+    out_spec, parts = None, ()
+
+    def program(values):
+        nonlocal out_spec, parts
+        args, kwargs = pytree.tree_unflatten(values, in_spec)
+        results, out_spec = pytree.tree_flatten(function(*args, **kwargs))
+        made_inside = not any(map(is_traceable_wrapper_subclass, values))
+        parts = [_Parts(result, made_inside) for result in results]
+        made = [leaf for part in parts for leaf in part.leaves]
+        for part in parts:
+            part.leaves = None
+        return made
+
+    compiled = Compiled(program, leaves, compilers, dynamic)
+
+    def run(leaves):
+        given = iter(compiled(leaves))
+        return pytree.tree_unflatten([part.joined(given) for part in parts], out_spec)
+
+    return run
+
+
 def aot_function(
     fn,
     fw_compiler,
@@ -334,7 +367,8 @@ def aot_function(
     decompositions: {operator: function} run instead of the operator while tracing.
     keep_inference_input_mutations: graphs write to inputs where autograd does not see it (copy_);
         otherwise they give the new values, and the function writes them.
-    dynamic: sizes are symbols.
+    dynamic: sizes are symbols, but for 0 and 1: inputs with these are traced again, once for each
+        set of places that have them.
     """
     compilers = compiler_options(
         fw_compiler,
@@ -344,33 +378,24 @@ def aot_function(
         decompositions,
         keep_inference_input_mutations,
     )
-    compiled = None
-    out_spec = None
+    versions = {}
     first_spec = None
-    parts = ()
+    has_versions = False
 
     def returned_function(*args, **kwargs):
-        nonlocal compiled, out_spec, first_spec
+        nonlocal first_spec, has_versions
         leaves, in_spec = pytree.tree_flatten((args, kwargs))
-        if compiled is None:
-
-            def program(values):
-                nonlocal out_spec, parts
-                own_args, own_kwargs = pytree.tree_unflatten(values, in_spec)
-                results, out_spec = pytree.tree_flatten(fn(*own_args, **own_kwargs))
-                made_inside = not any(map(is_traceable_wrapper_subclass, values))
-                parts = [_Parts(result, made_inside) for result in results]
-                leaves = [leaf for part in parts for leaf in part.leaves]
-                for part in parts:
-                    part.leaves = None
-                return leaves
-
-            compiled = Compiled(program, leaves, compilers, dynamic)
+        if first_spec is None:
             first_spec = in_spec
+            # Who traces fake tensors compares later inputs.
+            has_versions = dynamic and not any(isinstance(leaf, FakeTensor) for leaf in leaves)
         elif in_spec != first_spec:
             raise RuntimeError("the function was compiled for arguments nested in another way")
-        given = iter(compiled(leaves))
-        return pytree.tree_unflatten([part.joined(given) for part in parts], out_spec)
+        sizes = _small_sizes(leaves) if has_versions else None
+        run = versions.get(sizes)
+        if run is None:
+            run = versions[sizes] = _version(fn, leaves, in_spec, compilers, dynamic)
+        return run(leaves)
 
     return returned_function
 
