@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "taeda/aot/checked_results.h"
 #include "taeda/aot/kept_writes.h"
 #include "taeda/aot/missing_tangents.h"
 #include "taeda/aot/saved_reads.h"
@@ -315,14 +316,14 @@ class Compiler {
     const bool keeps_plain = options_.keeps_plain_writes && !made_->is_sharing_;
     if (!made_->epilogue_ || made_->traced_.written.empty() ||
         (!options_.keeps_writes && !keeps_plain))
-      return compiler(graph, attribute);
+      return aot::compile_forward(compiler, graph, attribute);
     const KeptWrites kept = options_.keeps_writes
                                 ? keep_writes(made_->traced_, graph)
                                 : keep_writes(made_->traced_, graph, saved_values(), true);
     made_->epilogue_.emplace(*kept.epilogue);
     if (gives_nothing(*kept.epilogue)) made_->epilogue_.reset();
     made_->gives_nothing_ = !made_->epilogue_;
-    return [run = compiler(*kept.forward, attribute),
+    return [run = aot::compile_forward(compiler, *kept.forward, attribute),
             places = kept.places](const std::vector<Value>& inputs) {
       const std::vector<Value> results = run(inputs);
       std::vector<Value> all;
@@ -639,10 +640,10 @@ const fx::CompiledFn& CompiledFunction::backward(const std::vector<bool>& given)
   if (run) return run;
   const auto read = [&](const std::string& name) { return attributes_.at(name); };
   if (std::ranges::count(given, false) == 0)
-    return run = options_.backward(*parts_->backward, read);
+    return run = compile_backward(options_.backward, *parts_->backward, read);
   const IntrusivePtr<fx::Graph> graph =
       without_missing(*parts_->backward, parts_->saved.size(), given, traced_.gradients.size());
-  return run = options_.backward(*graph, read);
+  return run = compile_backward(options_.backward, *graph, read);
 }
 
 std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& saved,
