@@ -702,3 +702,19 @@ def test_small_floats_that_are_not_zero_are_counted():
     x = t.tensor([1.0, -2.0, float("nan"), 0.0, -0.0]).to(t.float8_e5m2)
     compiled = compile(make_fx(t.count_nonzero)(x), [x], native="never")
     assert compiled(x).item() == t.count_nonzero(x).item() == 3
+
+
+@pytest.mark.parametrize("has_weight", [False, True])
+def test_rms_norm_of_any_width(has_weight):
+    def f(x, *weight):
+        return F.rms_norm(x, (x.shape[1],), *weight)
+
+    def inputs(width):
+        return [leaf(3, width), *([t.randn(width)] if has_weight else [])]
+
+    gm = make_fx(f, tracing_mode="symbolic")(*inputs(7))
+    compiled = compile(gm, inputs(7), native="never")
+    for width in (7, 9, 4):
+        x = inputs(width)
+        assert t.equal(compiled(*x), f(*x))
+        assert t.equal(*(gradients([g(*x)], x[:1])[0] for g in (compiled, f)))
