@@ -718,3 +718,14 @@ def test_rms_norm_of_any_width(has_weight):
         x = inputs(width)
         assert t.equal(compiled(*x), f(*x))
         assert t.equal(*(gradients([g(*x)], x[:1])[0] for g in (compiled, f)))
+
+
+@pytest.mark.parametrize("sizes", [(2, 0), (2, 1), (2, 3)])
+@pytest.mark.filterwarnings("ignore:cov")
+def test_covariance_of_few_observations(sizes):
+    x = t.randn(*sizes)
+    weights = t.ones(sizes[1], dtype=t.int64) if sizes[1] == 1 else None
+    compiled = t.compile(lambda x, w: t.cov(x, fweights=w), fullgraph=True)
+    want = t.cov(x, fweights=weights)
+    assert t.equal(compiled(x, weights).isnan(), want.isnan())
+    t.testing.assert_close(compiled(x, weights), want, equal_nan=True)

@@ -35,7 +35,7 @@ Tensor count_tensor(const SymInt& count, const Tensor& like) {
 Tensor norm_factor(const Tensor& w, const Tensor& w_sum, int64_t correction, bool has_frequencies,
                    const Tensor& aweights, const Tensor& in) {
   const SymInt observations = in.sym_size(1);
-  if (!w.defined()) return count_tensor(observations - SymInt(correction), in);
+  if (!w.defined()) return count_tensor(sym_max(observations - SymInt(correction), SymInt(0)), in);
   if (correction == 0) return w_sum;
   if (!aweights.defined()) return w_sum - Scalar(correction);
   if (!has_frequencies && observations == SymInt(1) && correction == 1)
@@ -66,7 +66,9 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
               "cov(): weights sum to zero, can't be normalized");
   const Tensor average = (w.defined() ? in * w : in).sum(IntList({1})) / w_sum;
   Tensor norm = norm_factor(w, w_sum, correction, fweights.defined(), aweights, in);
-  if (!norm.is_meta() && !dispatch::is_batched(norm) && is_true(norm.le(Scalar(0)))) {
+  if (norm.is_meta() || dispatch::is_batched(norm)) {
+    if (w.defined()) norm = norm.clamp_min(Scalar(0));
+  } else if (is_true(norm.le(Scalar(0)))) {
     warn(
         "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
         "observations.");
