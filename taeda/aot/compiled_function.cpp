@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "taeda/aot/checked_results.h"
 #include "taeda/aot/kept_writes.h"
 #include "taeda/aot/missing_tangents.h"
 #include "taeda/aot/saved_reads.h"
@@ -226,9 +227,19 @@ bool is_same_tensor(const Value& a, const Value& b) {
   return is_tensor(a) && is_tensor(b) && a.get<Tensor>().is_same(b.get<Tensor>());
 }
 
+// Whether a program may record what it does to such inputs.
+bool may_record(const std::vector<Value>& inputs) {
+  return !is_inference_mode() && std::any_of(inputs.begin(), inputs.end(), needs_gradient);
+}
+
 // Whether what is done to such inputs now is recorded.
 bool has_gradients(const std::vector<Value>& inputs) {
   return autograd::grad_enabled() && std::any_of(inputs.begin(), inputs.end(), needs_gradient);
+}
+
+void name_primals(fx::Graph& graph, size_t num_inputs) {
+  const std::vector<fx::Node*> placeholders = graph.placeholders();
+  for (size_t i = 0; i < num_inputs; ++i) placeholders[i]->rename(str("primals_", i + 1));
 }
 
 void check_tangents(const std::vector<Value>& inputs) {
@@ -265,7 +276,8 @@ const auto read_none = [](const std::string& name) -> Value {
 // ---- compilation ----
 class Compiler {
  public:
-  Compiler(const std::vector<Value>& inputs, const AotOptions& options, bool differentiates)
+  Compiler(const std::vector<Value>& inputs, const AotOptions& options, bool differentiates,
+           bool begins_without_grad)
       : inputs_(inputs), options_(options), made_(std::make_shared<CompiledFunction>()) {
     trace_.decompose = options.decompose;
     trace_.make_watcher = options.make_watcher;
@@ -278,17 +290,22 @@ class Compiler {
     trace_.fake_mode = options.fake_mode;
     trace_.fakes = options.fakes;
     trace_.differentiates = differentiates;
-    if (trace_.differentiates)
-      for (size_t i = 1; i <= inputs.size(); ++i) trace_.names.push_back(str("primals_", i));
+    trace_.begins_without_grad = begins_without_grad;
   }
   const fx::RetraceOptions& options() const { return trace_; }
   void serve_small_sizes(SmallSizes::Compile compile) {
     made_->small_sizes_ = std::make_unique<SmallSizes>(inputs_, std::move(compile));
   }
+  // Whether the graph of such a trace is a joint one.
+  bool is_joint(const fx::Retraced& traced) const {
+    return trace_.differentiates && !(trace_.begins_without_grad && traced.gradients.empty());
+  }
 
   std::shared_ptr<CompiledFunction> compile(fx::Retraced traced, fx::AttributeReader read,
                                             TraceAgain again,
                                             std::vector<fx::GradientOrder> orders = {}) {
+    trace_.differentiates = is_joint(traced);
+    made_->begins_without_grad_ = trace_.begins_without_grad && trace_.differentiates;
     made_->traced_ = std::move(traced);
     made_->trace_again_ = std::move(again);
     made_->orders_ = std::move(orders);
@@ -330,14 +347,14 @@ class Compiler {
     const bool keeps_plain = options_.keeps_plain_writes && !made_->is_sharing_;
     if (!made_->epilogue_ || made_->traced_.written.empty() ||
         (!options_.keeps_writes && !keeps_plain))
-      return compiler(graph, attribute);
+      return aot::compile_forward(compiler, graph, attribute);
     const KeptWrites kept = options_.keeps_writes
                                 ? keep_writes(made_->traced_, graph)
                                 : keep_writes(made_->traced_, graph, saved_values(), true);
     made_->epilogue_.emplace(*kept.epilogue);
     if (gives_nothing(*kept.epilogue)) made_->epilogue_.reset();
     made_->gives_nothing_ = !made_->epilogue_;
-    return [run = compiler(*kept.forward, attribute),
+    return [run = aot::compile_forward(compiler, *kept.forward, attribute),
             places = kept.places](const std::vector<Value>& inputs) {
       const std::vector<Value> results = run(inputs);
       std::vector<Value> all;
@@ -432,7 +449,7 @@ class Compiler {
     if (made_->traced_.epilogue)
       made_->check_layouts_ = LayoutChecks(*made_->traced_.epilogue, inputs_);
     made_->options_.checks_inputs = false;  // not again for gradients of gradients
-    made_->checks_gradients_ = !trace_.differentiates;
+    made_->checks_gradients_ = !trace_.differentiates || made_->begins_without_grad_;
   }
   void keep_attributes(fx::AttributeReader read) {
     for (const auto& [name, t] : made_->traced_.constants) made_->attributes_[name] = Value(t);
@@ -452,14 +469,13 @@ class Compiler {
 std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vector<Value>& inputs,
                                           const AotOptions& options,
                                           fx::AttributeReader attributes) {
-  Compiler compiler(inputs, options, has_gradients(inputs));
-  fx::RetraceOptions trace = compiler.options();
-  trace.names.clear();  // those of the graph
+  Compiler compiler(inputs, options, may_record(inputs), !autograd::grad_enabled());
   const autograd::WithoutSavedTensorHooks unseen;
-  fx::Retraced traced = fx::retrace(graph, inputs, trace, attributes);
+  fx::Retraced traced = fx::retrace(graph, inputs, compiler.options(), attributes);
+  const bool is_joint = compiler.is_joint(traced);
   const bool is_given_small_sizes =
       options.checks_inputs && std::any_of(inputs.begin(), inputs.end(), is_symbolic);
-  if (!trace.differentiates && !is_given_small_sizes)
+  if (!is_joint && !is_given_small_sizes)
     return compiler.compile(std::move(traced), attributes, nullptr);
   std::map<std::string, Value> read;
   for (const fx::Node& node : graph)
@@ -472,15 +488,15 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
         return fx::retrace(*program->graph, values, options, *program);
       });
   const auto made = compiler.compile(std::move(traced), attributes,
-                                     trace.differentiates ? std::move(again) : nullptr);
+                                     is_joint ? std::move(again) : nullptr);
   if (is_given_small_sizes) {
     AotOptions later = options;
     later.fakes.clear();
     later.fake_mode = nullptr;
     compiler.serve_small_sizes(
         on_such_a_thread([program, later = std::move(later),
-                          differentiates = trace.differentiates](const std::vector<Value>& fakes) {
-          const autograd::GradMode mode(differentiates);
+                          has_grad = autograd::grad_enabled()](const std::vector<Value>& fakes) {
+          const autograd::GradMode mode(has_grad);
           return compile(*program->graph, fakes, later, *program);
         }));
   }
@@ -494,12 +510,14 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
 
 TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
                     const AotOptions& options) {
-  const bool differentiates = has_gradients(inputs);
-  const Compiler compiler(inputs, options, differentiates);
+  const bool begins_without_grad = !autograd::grad_enabled();
+  const Compiler compiler(inputs, options, may_record(inputs), begins_without_grad);
   const autograd::WithoutSavedTensorHooks unseen;
-  TracedProgram made{fx::trace(program, inputs, compiler.options()), inputs, differentiates,
-                     nullptr};
-  if (differentiates && options.again)
+  TracedProgram made{fx::trace(program, inputs, compiler.options()), inputs, false,
+                     begins_without_grad, nullptr};
+  made.differentiates = compiler.is_joint(made.traced);
+  if (made.differentiates) name_primals(*made.traced.graph, inputs.size());
+  if (made.differentiates && options.again)
     made.again = on_such_a_thread([program = options.again](const std::vector<Value>& values,
                                                             const fx::RetraceOptions& trace) {
       return fx::trace(program, values, trace);
@@ -508,7 +526,7 @@ TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
 }
 
 std::shared_ptr<CompiledFunction> compile(TracedProgram program, const AotOptions& options) {
-  Compiler compiler(program.inputs, options, program.differentiates);
+  Compiler compiler(program.inputs, options, program.differentiates, program.begins_without_grad);
   const autograd::WithoutSavedTensorHooks unseen;
   return compiler.compile(std::move(program.traced), read_none, std::move(program.again));
 }
@@ -545,8 +563,10 @@ void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
   if (!checks_gradients_ || !has_gradients(inputs)) return;
   const auto found = std::find_if(inputs.begin(), inputs.end(), needs_gradient);
   fail(ErrorKind::Runtime, "input ", found - inputs.begin(),
-       " requires a gradient, and the program was compiled for inputs without; compile it for "
-       "inputs like these, or call it under no_grad");
+       " requires a gradient, and the program was compiled ",
+       begins_without_grad_ ? "under no_grad; compile it with gradients on"
+                            : "for inputs without; compile it for inputs like these",
+       ", or call it under no_grad");
 }
 
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
@@ -559,6 +579,8 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   check_apart(inputs);
   check_duplicates(inputs);
   RandomStates random = random_states();
+  std::optional<autograd::GradMode> recording;
+  if (begins_without_grad_) recording.emplace(true);
   std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
     const ExcludeKeys cast_already(Key::Autocast);
@@ -672,10 +694,10 @@ const fx::CompiledFn& CompiledFunction::backward(const std::vector<bool>& given)
   if (run) return run;
   const auto read = [&](const std::string& name) { return attributes_.at(name); };
   if (std::ranges::count(given, false) == 0)
-    return run = options_.backward(*parts_->backward, read);
+    return run = compile_backward(options_.backward, *parts_->backward, read);
   const IntrusivePtr<fx::Graph> graph =
       without_missing(*parts_->backward, parts_->saved.size(), given, traced_.gradients.size());
-  return run = options_.backward(*graph, read);
+  return run = compile_backward(options_.backward, *graph, read);
 }
 
 std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& saved,
@@ -755,7 +777,7 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   options.make_watcher = nullptr;
   std::vector<fx::GradientOrder> orders = orders_;
   orders.push_back({std::move(given), traced_.gradients});
-  Compiler compiler(like, options, true);
+  Compiler compiler(like, options, true, begins_without_grad_);
   fx::RetraceOptions trace = compiler.options();
   trace.orders = orders;
   const autograd::WithoutSavedTensorHooks unseen;

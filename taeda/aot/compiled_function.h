@@ -117,11 +117,12 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Inputs that were the same tensor as one before, with that one, if the program does something to
   // its inputs or gives views of them.
   std::vector<std::pair<size_t, size_t>> duplicates_;
-  bool is_sharing_ = false;  // inputs share memory that the program writes to
+  bool is_sharing_ = false;           // inputs share memory that the program writes to
+  bool begins_without_grad_ = false;  // and switches gradients on
   SizeChecks check_sizes_;
   std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]
   LayoutChecks check_layouts_;
-  bool checks_gradients_ = false;  // that no input needs one
+  bool checks_gradients_ = false;  // that nothing is recorded around the program
   // For gradients of gradients.
   AotOptions options_;
   TraceAgain trace_again_;
@@ -140,6 +141,7 @@ struct TracedProgram {
   fx::Retraced traced;
   std::vector<Value> inputs;  // that it was traced on
   bool differentiates;        // the graph is a joint one
+  bool begins_without_grad;   // it is that of a program that switches gradients on
   TraceAgain again;
 };
 TAEDA_API TracedProgram trace(fx::Program program, const std::vector<Value>& inputs,
@@ -148,7 +150,8 @@ TAEDA_API std::shared_ptr<CompiledFunction> compile(TracedProgram program,
                                                     const AotOptions& options);
 
 // Traces a closed graph, or a program, on inputs like these; the joint graph is made where one of
-// them requires a gradient and grad mode is on. Tensors that the graph reads by name are constants
+// them requires a gradient and the program records something: it runs in the grad mode of this
+// thread, which it may switch. Tensors that the graph reads by name are constants
 // of the program.
 TAEDA_API std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph,
                                                     const std::vector<Value>& inputs,

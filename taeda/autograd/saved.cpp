@@ -8,6 +8,13 @@
 namespace taeda::autograd {
 namespace {
 
+[[noreturn]] void fail_saved(std::string message) {
+  OverwrittenErrors& errors = overwritten_errors();
+  ++errors.count;
+  errors.last = std::move(message);
+  throw_error(ErrorKind::Runtime, errors.last);
+}
+
 [[noreturn]] void fail_modified(const Tensor& data, uint32_t saved_version, const Node* maker,
                                 uint32_t output_nr) {
   std::string origin;
@@ -18,15 +25,12 @@ namespace {
             "The variable in question was changed in there or anywhere later. Good luck!"
           : "enable anomaly detection to find the operation that failed to compute its gradient, "
             "with torch.autograd.set_detect_anomaly(True, check_nan=False).";
-  OverwrittenErrors& errors = overwritten_errors();
-  ++errors.count;
-  errors.last =
+  fail_saved(
       str("one of the variables needed for gradient computation has been modified by an inplace "
           "operation: [torch.",
           data.device().is_cpu() ? std::string() : device_type_name(data.device().type) + ".",
           data.dtype(), "Tensor ", data.sym_sizes(), "]", origin, " is at version ", data.version(),
-          "; expected version ", saved_version, " instead. Hint: ", hint);
-  throw_error(ErrorKind::Runtime, errors.last);
+          "; expected version ", saved_version, " instead. Hint: ", hint));
 }
 
 }  // namespace
@@ -37,14 +41,12 @@ OverwrittenErrors& overwritten_errors() {
 }
 
 void fail_freed() {
-  fail(ErrorKind::Runtime,
-       "Trying to backward through the graph a second time (or directly access saved tensors after "
-       "they have "
-       "already been freed). Saved intermediate values of the graph are freed when you call "
-       ".backward() or "
-       "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a "
-       "second time or "
-       "if you need to access saved tensors after calling backward.");
+  fail_saved(
+      "Trying to backward through the graph a second time (or directly access saved tensors after "
+      "they have already been freed). Saved intermediate values of the graph are freed when you "
+      "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+      "through the graph a second time or if you need to access saved tensors after calling "
+      "backward.");
 }
 
 namespace {

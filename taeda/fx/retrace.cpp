@@ -74,7 +74,7 @@ Retraced retrace(const Graph& graph, const std::vector<Value>& inputs,
   if (!options.stays_on_thread) thread.emplace();
   if (!has_mode_calls(graph)) return retrace_closed(graph, inputs, options, attributes);
   const IntrusivePtr<Graph> scoped = clone(graph);
-  wrap_mode_scopes(*scoped);
+  wrap_mode_scopes(*scoped, !options.begins_without_grad);
   return retrace_closed(*scoped, inputs, options, attributes);
 }
 

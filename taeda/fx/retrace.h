@@ -37,6 +37,9 @@ struct RetraceOptions {
   bool functionalizes = true;
   // The joint graph: gradients of the results are part of the graph.
   bool differentiates = false;
+  // The program runs under no_grad and may switch gradients on. If none of its results has one, the
+  // graph is no joint graph and `gradients` is empty.
+  bool begins_without_grad = false;
   // Not the program is traced but its gradients, or those of its gradients, as eager has them with
   // `create_graph`: what it detaches, its hooks and its own functions act as they do there. Inputs
   // that it writes to are copies.
@@ -95,7 +98,7 @@ struct Retraced {
   IntrusivePtr<Graph> epilogue;
   std::vector<size_t> tangents;  // elements of the tuple whose tangents are inputs
   // Elements that have a history through which no gradient can be computed, since the program
-  // overwrote what it needs, with the error of a backward that reaches them.
+  // overwrote or freed what it needs, with the error of a backward that reaches them.
   std::vector<std::pair<size_t, std::string>> overwritten;
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
   // The same inputs as their gradients are complete, one after the other; without those of zero.

@@ -40,8 +40,7 @@ std::vector<Value> TraceRun::gradients_of(Program program) {
   for (const GradientOrder& order : options_.orders) count -= order.values.size();
   const Seen copies = copies_of_inputs(count);
   is_replayed_ = true;
-  std::vector<Value> results;
-  append_leaves(program(copies.inputs), results);
+  std::vector<Value> results = results_of(program, copies.inputs);
   is_replayed_ = false;
   origins_.leave_forward();
   const Seen* from = &copies;

@@ -171,7 +171,8 @@ void TraceRun::make_layers() {
 
 std::optional<Retraced> TraceRun::run(Program program) {
   std::optional<autograd::GradMode> recording;
-  if (!options_.stays_on_thread) recording.emplace(options_.differentiates);
+  if (!options_.stays_on_thread || options_.begins_without_grad)
+    recording.emplace(options_.differentiates);
   add_inputs();
   std::vector<Value> results;
   {
@@ -183,10 +184,7 @@ std::optional<Retraced> TraceRun::run(Program program) {
       if (watcher) watching.emplace(*watcher);
       const RunningOrigins running(origins_);
       if (functional_) functional_->is_running = true;
-      if (options_.orders.empty())
-        append_leaves(program(seen_.inputs), results);
-      else
-        results = gradients_of(program);
+      results = options_.orders.empty() ? results_of(program, seen_.inputs) : gradients_of(program);
     }
     origins_.leave_forward();
     if (!functional_) active.reset();
@@ -198,6 +196,14 @@ std::optional<Retraced> TraceRun::run(Program program) {
   made_.graph->output(Arg::tuple(std::move(returned_)));
   made_.constants = tracer_->constants();
   return std::move(made_);
+}
+
+std::vector<Value> TraceRun::results_of(Program program, const std::vector<Value>& inputs) const {
+  std::optional<autograd::NoGrad> unrecorded;
+  if (options_.begins_without_grad) unrecorded.emplace();
+  std::vector<Value> results;
+  append_leaves(program(inputs), results);
+  return results;
 }
 
 Tensor TraceRun::attribute(const std::string& name, const Tensor& real) {
@@ -232,8 +238,9 @@ std::optional<Values> TraceRun::keep_scope(bool is_enabled, const RegionValue& s
 RetraceOptions TraceRun::inner_options() const {
   RetraceOptions inner = options_;
   inner.fake_mode = fake_mode_;
-  inner.keeps_aliases = false;    // what a region gives are values
-  inner.stays_on_thread = false;  // regions are graphs, and this thread's tracer is ours
+  inner.keeps_aliases = false;        // what a region gives are values
+  inner.begins_without_grad = false;  // which holds around the region
+  inner.stays_on_thread = false;      // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
   inner.make_watcher = nullptr;
@@ -284,6 +291,7 @@ Value TraceRun::value_of(const Value& v) {
 bool TraceRun::finish(const std::vector<Value>& results) {
   if (functional_ && !note_written()) return false;
   check_attributes();
+  check_grads();
   made_.num_results = results.size();
   const std::vector<Tensor> roots =
       options_.keeps_aliases ? give_with_epilogue(results) : give_values(results);
@@ -351,6 +359,16 @@ void TraceRun::check_attributes() {
   for (const auto& [name, t] : attributes_)
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !functional_ || !functional_->is_written(t),
                      "the program writes to the attribute ", name, "; pass it as an input");
+}
+
+// An accumulated gradient is no value of the graph.
+void TraceRun::check_grads() const {
+  for (const Source& source : sources_) {
+    const autograd::AutogradMetaImpl* meta = autograd::meta_or_null(source.leaf.impl());
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !meta || !meta->grad.defined(),
+                     "the program accumulates into .grad of input ", source.inputs.front(),
+                     " while it is traced; autograd.grad gives gradients as values");
+  }
 }
 
 // A further input, behind the others.
@@ -427,6 +445,10 @@ bool TraceRun::differentiate(const std::vector<Tensor>& given) {
     made_.tangents.push_back(i);
     roots.push_back(given[i]);
     tangents.push_back(tangent_of(given[i]));
+  }
+  if (options_.begins_without_grad && roots.empty() && made_.overwritten.empty()) {
+    made_.gradients.clear();
+    return true;
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
   note_parts(roots, wanted);

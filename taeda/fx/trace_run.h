@@ -35,7 +35,7 @@ TAEDA_API void note_origin(const Node& node);
 struct EarlierRun {
   std::vector<SharedMemory> memories;  // of inputs, which are one value while the program runs
   size_t first_assert = 0;             // of the trace, in its environment
-  // Values that the program overwrites what their gradients need, with the error.
+  // Values that the program overwrites or frees what their gradients need, with the error.
   std::vector<std::pair<size_t, std::string>> overwritten;
   // A backward raised this. The run finds out of which values; what it traces is of no use.
   std::exception_ptr error;
@@ -136,6 +136,7 @@ class TraceRun {
   std::vector<Tensor> give_with_epilogue(const std::vector<Value>& results);
   Epilogue epilogue_of(const Seen& seen, const std::vector<Value>& results);
   void check_attributes();
+  void check_grads() const;
   Tensor tangent_of(const Tensor& root);
   bool differentiate(const std::vector<Tensor>& given);
   // Of each value by itself, whether its backward raises that something was overwritten.
@@ -144,6 +145,8 @@ class TraceRun {
   std::optional<std::string> overwritten_error(size_t i, const Tensor& root,
                                                const std::vector<Tensor>& wanted) const;
   void note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted);
+  // The leaves of the program's results.
+  std::vector<Value> results_of(Program program, const std::vector<Value>& inputs) const;
   // Note [Gradients as a program]
   std::vector<Value> gradients_of(Program program);
   std::vector<Value> gradients_of(const Epilogue& values, const GradientOrder& order,

@@ -57,7 +57,7 @@ void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
   for (const TensorValue& value : program->values) values.emplace(value.name, &value);
   std::unordered_set<std::string> stored;
   for (const Unit& unit : program->units)
-    if (!unit.reduction) stored.insert(unit.name);
+    if (unit.kind != Unit::Kind::Reduction) stored.insert(unit.name);
 
   for (size_t s = 0; s < steps.size(); ++s) {
     PlanStep& step = steps[s];
@@ -71,7 +71,7 @@ void CompiledGraph::Parts::note_origins(const fx::Graph& graph) {
     const auto visit_units = [&](const Group& group) {
       for (const GroupUnit& member : group.units) {
         const Unit& unit = program->units[member.unit];
-        if (unit.reduction) continue;
+        if (unit.kind == Unit::Kind::Reduction) continue;  // of no node
         // A node with several results has a unit for each.
         if (given.insert(unit.name).second) step.values.push_back(unit.name);
         visit(unit.name);

@@ -51,6 +51,22 @@ bool is_number(const Value& v) {
   return is_integer(v) || v.is<IntrusivePtr<SymNode>>() || v.is<double>() || v.is<bool>();
 }
 
+// Whether a result of an operator with several is a list itself.
+bool has_list_inside(const Value& v) {
+  if (!v.is<std::shared_ptr<Value::List>>()) return false;
+  return std::ranges::any_of(*v.get<std::shared_ptr<Value::List>>(), [](const Value& item) {
+    return item.is<std::vector<Tensor>>() || item.is<std::shared_ptr<Value::List>>();
+  });
+}
+
+// Tensors without memory: operators of the device run on them.
+bool is_on_meta(const Value& v) {
+  bool found = false;
+  dispatch::for_each_tensor(
+      v, [&](const Tensor& t) { found |= t.defined() && t.device().type() == DeviceType::Meta; });
+  return found;
+}
+
 bool has_region(const Arg& arg) {
   if (arg.region()) return true;
   const fx::Compound* compound = arg.compound();
@@ -85,7 +101,8 @@ class Cutter {
     Symbols known;
     for (const Node& node : graph_) {
       if (node.op() == fx::OpCode::Placeholder) add_symbols(node.val(), known);
-      if (node.op() == fx::OpCode::CallFunction && runs_apart(node, known)) return false;
+      if (node.op() == fx::OpCode::CallFunction ? runs_apart(node, known) : is_on_meta(node.val()))
+        return false;
     }
     return true;
   }
@@ -110,6 +127,7 @@ class Cutter {
     const dispatch::Operator* op = node.target().op();
     if (op && op->has(dispatch::Tag::DataDependentOutput)) return true;
     const Value val = node.val();
+    if (has_list_inside(val) || is_on_meta(val)) return true;
     if (is_number(val) && !is_integer(val) && !is_computed_float(node)) return true;
     if (val.is_none() && node.is_impure()) return true;
     Symbols mentioned;

@@ -401,6 +401,40 @@ def test_the_backward_is_compiled_when_it_runs():
     assert len(compiled_graphs) == 3
 
 
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (lambda *_: [t.ones(2)], r"number of gradients \(expected 2, got 1\)"),
+        (lambda *_: t.ones(2), r"number of gradients \(expected 2, got 1\)"),
+        (lambda *_: [t.ones(2)] * 5, r"number of gradients \(expected 2, got 5\)"),
+        (lambda *_: [t.ones(2), 2], r"expected Variable or None \(got int\)"),
+        (lambda *_: [t.ones(2), t.ones(7)], r"invalid gradient at index 1 - got \[7\]"),
+    ],
+)
+def test_results_of_a_compiled_backward_are_counted(results, message):
+    x, y = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+    compiled = aot_function(
+        lambda x, y: (x * y).sin(), nop, lambda gm, inputs: make_boxed_func(results)
+    )
+    with pytest.raises(RuntimeError, match=message):
+        compiled(x, y).sum().backward()
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_results_of_a_compiled_forward_are_counted(requires_grad):
+    x = t.ones(2, requires_grad=requires_grad)
+    count = 2 if requires_grad else 1  # the input is saved
+    for given, message in [
+        ([t.ones(2)] * 3, f"expected {count} outputs, got 3"),
+        ([], f"expected {count} outputs, got 0"),
+        ([3] * count, "output 0 of a compiled graph: got int, expected a Tensor"),
+        ([None] * count, "output 0 of a compiled graph: got None, expected a Tensor"),
+    ]:
+        run = make_boxed_func(lambda *_, given=given: given)
+        with pytest.raises(AssertionError, match=message):
+            aot_function(t.sin, lambda *_, run=run: run)(x)
+
+
 def test_a_tangent_of_another_class_and_layout_keeps_its_class():
     def f(x):
         return (x * 2).sin()

@@ -5,6 +5,7 @@ import importlib
 import pytest
 from taeda._functorch.aot_autograd import SerializableAOTDispatchCompiler
 from taeda._higher_order_ops.effects import _register_effectful_op
+from taeda._inductor import compile as inductor
 from taeda._inductor.codecache import FxGraphCache, compiled_fx_graph_hash
 from taeda._inductor.output_code import MockFXGraphCacheOutput
 from taeda._library.effects import EffectType
@@ -13,6 +14,11 @@ from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.utils._config_module import functorch_config
 
 import taeda as t
+
+
+def kernels(gm, inputs):
+    return make_boxed_func(inductor(gm, inputs, native="never"))
+
 
 MARK = "_dynamo_propagated_dynamic_indices"
 
@@ -236,3 +242,75 @@ def test_columns_of_a_matrix_are_no_shared_memory():
     plain = t.arange(16.0).reshape(4, 4)
     function(plain[:, :3], plain[:, 1:])
     assert t.equal(x, plain)
+
+
+def recorded_inside(x):
+    a = x[0]
+    with t.enable_grad():
+        z = x * 3
+        v, b = z[1], x[0]
+    return z, v, a, b, x + 1
+
+
+@pytest.mark.parametrize("way", ["graph", "kernels", "make_fx"])
+def test_gradients_switched_on_inside_of_no_grad(way):
+    x = t.arange(4.0).reshape(2, 2).requires_grad_()
+    with t.no_grad():
+        want = recorded_inside(x)
+        if way == "make_fx":
+            gm = make_fx(recorded_inside, pre_dispatch=True)(x)
+            compiled = inductor(gm, [x], native="never")
+        else:
+            compiled = aot_function(recorded_inside, nop if way == "graph" else kernels)
+        have = compiled(x)
+    assert [r.requires_grad for r in have] == [r.requires_grad for r in want]
+    gradients = []
+    for z, v, _, b, _ in (have, want):
+        loss = z.sin().sum() + v.sum() * b.sum()
+        (once,) = t.autograd.grad(loss, x, create_graph=True)
+        (twice,) = t.autograd.grad(once.sum(), x)
+        gradients.append((once.detach(), twice))
+    t.testing.assert_close(gradients[0], gradients[1])
+    with pytest.raises(RuntimeError, match="was compiled under no_grad; compile it with"):
+        compiled(x)
+
+
+def test_what_records_nothing_under_no_grad_is_an_inference():
+    graphs = []
+
+    def note(gm, inputs):
+        graphs.append(gm)
+        return nop(gm, inputs)
+
+    x = t.ones(2, requires_grad=True)
+    with t.no_grad():
+        aot_function(t.sin, None, None, inference_compiler=note)(x)
+    assert [node.name for node in graphs[0].graph.nodes] == ["arg0_1", "sin", "output"]
+
+
+@pytest.mark.parametrize("is_recording", [False, True])
+def test_a_gradient_inside_frees_the_history_of_a_result(is_recording):
+    def guided(x, w):
+        with t.enable_grad():
+            x = x.detach().requires_grad_(True)
+            loss = (x @ w).sin().sum()
+            (grad,) = t.autograd.grad(loss, x)
+        return x - 0.1 * grad, loss
+
+    x, w = t.randn(2, 3), t.randn(3, 3, requires_grad=True)
+    with t.set_grad_enabled(is_recording):
+        want, have = guided(x, w), aot_function(guided, nop)(x, w)
+    for a, b in zip(have, want, strict=True):
+        assert t.equal(a, b) and a.requires_grad == b.requires_grad
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        have[1].backward()
+
+
+def test_grad_of_an_input_that_the_program_fills_is_refused():
+    def function(x, w):
+        (x @ w).sum().backward()
+        return x * 2
+
+    w = t.randn(3, 3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"accumulates into \.grad of input 1"):
+        aot_function(function, nop)(t.randn(2, 3), w)

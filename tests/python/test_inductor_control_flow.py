@@ -169,3 +169,19 @@ def test_functions_that_are_given_numbers():
     x.requires_grad_()
     run = aot_function(f, lambda gm, inputs: compile(gm, inputs, native="never"))
     assert t.equal(t.autograd.grad(run(x).sum(), x)[0], t.full((3, 4), 2.5))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_strides_of_an_associative_scan_are_eagers(size):
+    def f(x):
+        return associative_scan(lambda a, b: a + b, x, 1, combine_mode="generic")
+
+    def behind(x):
+        y = f(x)
+        return (y @ y.transpose(1, 2)).softmax(-1) @ y
+
+    x = t.randn(2, size, 3)
+    assert same(compiled(f, x)(x), f(x))
+    ahead = aot_function(behind, lambda gm, i: compile(gm, i, native="never"), dynamic=True)
+    for g in (compiled(behind, x), ahead):
+        t.testing.assert_close(g(x), behind(x))

@@ -683,3 +683,58 @@ def test_the_gradient_of_a_running_product_of_odd_numbers(dim, mode):
     # Which of its many forms a NaN has is the processor's choice.
     for a, b in zip(want, have, strict=True):
         t.testing.assert_close(b, a, rtol=0, atol=0, equal_nan=True)
+
+
+FLOAT8 = {
+    "sum": lambda x: x.sum(),
+    "sum_to_float": lambda x: x.sum(dtype=t.float32),
+    "prod": lambda x: x.prod(0),
+    "mean": lambda x: x.mean(),
+    "amax": lambda x: x.amax(),
+    "max": lambda x: x.max(),
+    "dot": lambda x: t.dot(x, x),
+    "mv": lambda x: x.view(2, 2) @ x[:2],
+    "frexp": t.frexp,
+}
+
+
+@pytest.mark.parametrize("dtype", [t.float8_e4m3fn, t.float8_e5m2])
+@pytest.mark.parametrize("name", FLOAT8)
+def test_what_eager_refuses_of_small_floats_is_refused_by_traces(name, dtype):
+    x = t.tensor([1.0, -2.0, 3.0, 0.0]).to(dtype)
+    for f in (FLOAT8[name], make_fx(FLOAT8[name], tracing_mode="fake")):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Float8"):
+            f(x)
+
+
+def test_small_floats_that_are_not_zero_are_counted():
+    x = t.tensor([1.0, -2.0, float("nan"), 0.0, -0.0]).to(t.float8_e5m2)
+    compiled = compile(make_fx(t.count_nonzero)(x), [x], native="never")
+    assert compiled(x).item() == t.count_nonzero(x).item() == 3
+
+
+@pytest.mark.parametrize("has_weight", [False, True])
+def test_rms_norm_of_any_width(has_weight):
+    def f(x, *weight):
+        return F.rms_norm(x, (x.shape[1],), *weight)
+
+    def inputs(width):
+        return [leaf(3, width), *([t.randn(width)] if has_weight else [])]
+
+    gm = make_fx(f, tracing_mode="symbolic")(*inputs(7))
+    compiled = compile(gm, inputs(7), native="never")
+    for width in (7, 9, 4):
+        x = inputs(width)
+        assert t.equal(compiled(*x), f(*x))
+        assert t.equal(*(gradients([g(*x)], x[:1])[0] for g in (compiled, f)))
+
+
+@pytest.mark.parametrize("sizes", [(2, 0), (2, 1), (2, 3)])
+@pytest.mark.filterwarnings("ignore:cov")
+def test_covariance_of_few_observations(sizes):
+    x = t.randn(*sizes)
+    weights = t.ones(sizes[1], dtype=t.int64) if sizes[1] == 1 else None
+    compiled = t.compile(lambda x, w: t.cov(x, fweights=w), fullgraph=True)
+    want = t.cov(x, fweights=weights)
+    assert t.equal(compiled(x, weights).isnan(), want.isnan())
+    t.testing.assert_close(compiled(x, weights), want, equal_nan=True)

@@ -142,3 +142,46 @@ def test_what_lies_between_is_fused():
     compiled = compile(graph, [x], native="never")
     assert [(plan["kernels"], plan["called"]) for plan in compiled.report()] == [(1, []), (1, [])]
     assert t.equal(compiled(x), (x.sin() * 2 + 1).nonzero() * 3 - 1)
+
+
+@pytest.mark.parametrize("mode", ["fake", "symbolic"])
+def test_tensors_on_meta(mode):
+    def f(x, y):
+        return x[1:].sin() @ x[1:].t(), y * 2 + 1
+
+    def inputs(n):
+        return t.ones(n, 4, device="meta"), t.randn(n)
+
+    compiled = compile(make_fx(f, tracing_mode=mode)(*inputs(3)), inputs(3), native="never")
+    for n in (3,) if mode == "fake" else (3, 5):
+        x, y = inputs(n)
+        (on_meta, real), want = compiled(x, y), f(x, y)
+        assert on_meta.device.type == "meta" and on_meta.shape == want[0].shape
+        assert t.equal(real, want[1])
+    assert [plan["kernels"] for plan in compiled.report()] == [1]
+
+
+def test_gradients_on_meta():
+    model = t.nn.Sequential(t.nn.Linear(4, 8), t.nn.ReLU(), t.nn.Linear(8, 2)).to("meta")
+    t.compile(model, fullgraph=True)(t.ones(3, 4, device="meta")).sum().backward()
+    for p in model.parameters():
+        assert p.grad.device.type == "meta" and p.grad.shape == p.shape
+
+
+def test_a_result_that_is_a_list_among_others():
+    @t.library.custom_op("segments::parts", mutates_args=())
+    def parts(x: t.Tensor) -> tuple[t.Tensor, list[t.Tensor], int]:
+        return x + 1, [x * 2, x * 3], 7
+
+    @parts.register_fake
+    def _(x):
+        return t.empty_like(x), [t.empty_like(x) for _ in range(2)], 7
+
+    def f(x):
+        first, (second, third), number = parts(x.sin())
+        return first * 2, second.exp(), third, number
+
+    x = t.randn(3)
+    have, want = t.compile(f, fullgraph=True)(x), f(x)
+    assert all(t.equal(a, b) for a, b in zip(have[:3], want[:3], strict=True))
+    assert have[3] == 7

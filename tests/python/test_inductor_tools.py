@@ -205,6 +205,16 @@ def test_reports():
     assert compiled.report()[0]["arena_bytes"] >= 480
 
 
+def test_a_scan_that_is_a_result_is_reported():
+    def f(x):
+        return (x + 1).cumsum(0)
+
+    (report,) = compile(traced(f, X), [X], native="never").report()
+    (kernel,) = report["steps"]
+    assert kernel["nodes"] == ["add = add.Tensor", "cumsum = cumsum"]
+    assert kernel["bytes_saved"] == 480  # what add would have written and cumsum read
+
+
 def test_lines_of_the_program():
     gm = traced(lambda x: (x * 2).sin(), X)
     for node in gm.graph.nodes:

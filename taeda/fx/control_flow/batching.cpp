@@ -322,7 +322,7 @@ Values prefixes(Combine combine, const Values& xs) {
   const int64_t count = length_of(xs, "associative_scan").expect_int();
   Values out;
   if (count < 2) {
-    for (const Value& x : xs) out.emplace_back(x.get<Tensor>().clone());
+    for (const Value& x : xs) out.emplace_back(x.get<Tensor>().clone(MemoryFormat::Contiguous));
     return out;
   }
   const Values second = prefixes(
@@ -338,7 +338,7 @@ Values prefixes(Combine combine, const Values& xs) {
       first[i] = Value(taeda::cat({first[i].get<Tensor>(), steps[i].get<Tensor>()}, 0));
   }
   for (size_t i = 0; i < xs.size(); ++i)
-    out.emplace_back(interleaved(first[i].get<Tensor>(), second[i].get<Tensor>()));
+    out.emplace_back(interleaved(first[i].get<Tensor>(), second[i].get<Tensor>()).contiguous());
   return out;
 }
 

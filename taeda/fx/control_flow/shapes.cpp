@@ -152,7 +152,7 @@ Values associative_scan_shapes(const Stack& a) {
   const Values xs = items(a[1]), first = slices(xs, 0);
   region(a[0])(joined(joined(first, first), items(a[2])));
   Values out;
-  for (const Value& x : xs) out.emplace_back(x.get<Tensor>().clone());
+  for (const Value& x : xs) out.emplace_back(x.get<Tensor>().clone(MemoryFormat::Contiguous));
   return out;
 }
 

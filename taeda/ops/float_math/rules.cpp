@@ -3,6 +3,7 @@
 
 #include "taeda/ops/float_math/functions.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda::impl {
@@ -14,6 +15,8 @@ Tensor positive(const Tensor& self) {
 
 std::array<OutSpec, 2> frexp_Tensor_spec(const Tensor& self) {
   TAEDA_CHECK(is_floating(self.dtype()), "torch.frexp() only supports floating-point dtypes");
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(self.dtype()), "\"", kernel_name("frexp", self.device()),
+                              "\" not implemented for '", self.dtype(), "'");
   OutSpec mantissa(self.sym_sizes(), self.dtype(), self.device()),
       exponent(self.sym_sizes(), DType::Int32, self.device());
   mantissa.strides = exponent.strides = strides_like(self, MemoryFormat::Preserve);

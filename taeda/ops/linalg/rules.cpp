@@ -43,6 +43,11 @@ void check_expands(const Tensor& self, const OutSpec& spec) {
                 i + shift, ".  Target sizes: ", sizes, ".  Tensor sizes: ", own);
 }
 
+// Matrices of these have products by way of float, vectors have none.
+void check_not_float8(const char* op, DType t) {
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(t), "\"", op, "\" not implemented for '", t, "'");
+}
+
 void check_vectors(const Tensor& a, const Tensor& b, const char* op) {
   TAEDA_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ",
               b.dim(), "D tensors");
@@ -53,6 +58,7 @@ void check_vectors(const Tensor& a, const Tensor& b, const char* op) {
               " to have the same number of elements, but got ", a.sym_numel(), " and ",
               b.sym_numel(), " elements respectively");
   check_devices(op, {&a, &b});
+  check_not_float8(op, a.dtype());
 }
 
 OutSpec matrix_vector_spec(const char* op, const Tensor* self, const Tensor& mat,
@@ -74,6 +80,7 @@ OutSpec matrix_vector_spec(const char* op, const Tensor* self, const Tensor& mat
     check_devices(op, {self, &mat, &vec});
   else
     check_devices(op, {&mat, &vec});
+  check_not_float8("addmv_impl_cpu", mat.dtype());
   return OutSpec(SymIntList(n.data(), 1), mat.dtype(), mat.device());
 }
 

@@ -89,7 +89,7 @@ std::tuple<Batched, Batched, Batched> native_group_norm(const Batched& input, co
   return {Batched(out, 0), examples(mean), examples(rstd)};
 }
 
-std::tuple<Batched, Batched> _fused_rms_norm(const Batched& input, IntList normalized_shape,
+std::tuple<Batched, Batched> _fused_rms_norm(const Batched& input, SymIntList normalized_shape,
                                              const Batched& weight, std::optional<double> eps) {
   const Tensor x = input.front();
   if (!weight.is_batched()) {

@@ -96,7 +96,7 @@ TAEDA_DECOMPOSITION(native_batch_norm_backward,
   return {grad_input, grad_weight, grad_bias};
 }
 
-TAEDA_DECOMPOSITION(_fused_rms_norm, (const Tensor& input, IntList normalized_shape,
+TAEDA_DECOMPOSITION(_fused_rms_norm, (const Tensor& input, SymIntList normalized_shape,
                                       const Tensor& weight, std::optional<double> eps)) {
   const normalization::RootMeanSquare x(input, normalized_shape.size(), eps);
   const Tensor out = weight.defined() ? x.value * weight : x.value;
@@ -104,7 +104,7 @@ TAEDA_DECOMPOSITION(_fused_rms_norm, (const Tensor& input, IntList normalized_sh
 }
 
 TAEDA_DECOMPOSITION(_fused_rms_norm_backward,
-                    (const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
+                    (const Tensor& grad_out, const Tensor& input, SymIntList normalized_shape,
                      const Tensor& rstd, const Tensor& weight, Span<bool> output_mask)) {
   const Wide w({&input});
   const Tensor grad = w(grad_out), value = w(input) * w(rstd);

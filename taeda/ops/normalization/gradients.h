@@ -46,8 +46,8 @@ TAEDA_API std::tuple<Tensor, Tensor, Tensor> group_norm_backward(
     const SymInt& examples, const SymInt& channels, const SymInt& inner, int64_t group, double eps,
     Span<bool> wanted, bool is_recorded);
 TAEDA_API std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
-                                                       IntList normalized_shape, const Tensor& rstd,
-                                                       const Tensor& weight,
+                                                       SymIntList normalized_shape,
+                                                       const Tensor& rstd, const Tensor& weight,
                                                        std::optional<double> eps, Span<bool> wanted,
                                                        bool is_recorded);
 
@@ -56,7 +56,7 @@ TAEDA_API std::tuple<Tensor, Tensor, Tensor> group_norm_forward(
     const Tensor& input, const Tensor& input_tangent, const Tensor& weight,
     const Tensor& weight_tangent, const Tensor& bias_tangent, int64_t group, double eps);
 TAEDA_API Tensor rms_norm_forward(const Tensor& input, const Tensor& input_tangent,
-                                  IntList normalized_shape, const Tensor& weight,
+                                  SymIntList normalized_shape, const Tensor& weight,
                                   const Tensor& weight_tangent, std::optional<double> eps);
 TAEDA_API Tensor batch_norm_forward(const Tensor& input, const Tensor& input_tangent,
                                     const Tensor& weight, const Tensor& weight_tangent,

@@ -225,7 +225,7 @@ void native_layer_norm_backward(const Tensor& grad_out, const Tensor& input,
       .define(out0, out1, out2);
 }
 
-void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
+void _fused_rms_norm(const Tensor& input, SymIntList normalized_shape, const Tensor& weight,
                      std::optional<double> eps, const Tensor& out0, const Tensor& out1) {
   Lowering& l = Lowering::current();
   const LayerRows rows(input, normalized_shape.size());
@@ -250,9 +250,9 @@ void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor
   l.define(out1, [&rstd](Emitter& e, const Place& at) { return e.read(rstd, at); });
 }
 
-void _fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
-                              const Tensor& rstd, const Tensor& weight, Span<bool>,
-                              const Tensor& out0, const Tensor& out1) {
+void _fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
+                              SymIntList normalized_shape, const Tensor& rstd, const Tensor& weight,
+                              Span<bool>, const Tensor& out0, const Tensor& out1) {
   NormGradients(grad_out, input, LayerRows(input, normalized_shape.size()), nullptr, rstd, weight)
       .define(out0, out1, Tensor());
 }

@@ -8,7 +8,6 @@
 #include "taeda/ops/normalization/functions.h"
 #include "taeda/ops/normalization/gradients.h"
 #include "taeda/ops/normalization/root_mean_square.h"
-#include "taeda/ops/size_limits.h"
 
 namespace taeda::normalization {
 
@@ -68,19 +67,16 @@ Tensor rms_norm(const Tensor& input, SymIntList normalized_shape, const Tensor& 
   check_rms_norm(input, normalized_shape, weight);
   const MemoryFormat format = input.suggested_format();
   if (format == MemoryFormat::Contiguous && !input.is_complex() &&
-      (!weight.defined() || weight.dtype() == input.dtype())) {
-    IntVec shape;
-    for (const SymInt& size : normalized_shape) shape.push_back(size.expect_int());
-    return std::get<0>(taeda::_fused_rms_norm(input, IntList(shape), weight, eps));
-  }
+      (!weight.defined() || weight.dtype() == input.dtype()))
+    return std::get<0>(taeda::_fused_rms_norm(input, normalized_shape, weight, eps));
   const RootMeanSquare x(input, normalized_shape.size(), eps);
   const Tensor out = weight.defined() ? x.value.mul(weight) : x.value;
   return (format == MemoryFormat::Contiguous ? out.contiguous() : out).to(input.dtype());
 }
 
-std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, IntList normalized_shape,
+std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, SymIntList normalized_shape,
                                             const Tensor& weight, std::optional<double>) {
-  check_rms_norm(input, checked_symints(normalized_shape), weight);
+  check_rms_norm(input, normalized_shape, weight);
   TAEDA_CHECK_NOT_IMPLEMENTED(!input.is_complex(), "\"_fused_rms_norm\" not implemented for '",
                               input.dtype(), "'");
   SymIntVec kept(input.sym_sizes());
@@ -92,10 +88,10 @@ std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, IntList normali
 
 std::tuple<Tensor, Tensor> _fused_rms_norm_backward_meta(const Tensor& grad_out,
                                                          const Tensor& input,
-                                                         IntList normalized_shape,
+                                                         SymIntList normalized_shape,
                                                          const Tensor& rstd, const Tensor& weight,
                                                          Span<bool> output_mask) {
-  check_rms_norm(input, checked_symints(normalized_shape), weight);
+  check_rms_norm(input, normalized_shape, weight);
   SymInt rows = 1;
   for (int64_t d = 0; d < input.dim() - static_cast<int64_t>(normalized_shape.size()); ++d)
     rows *= input.sym_size(d);
@@ -119,7 +115,7 @@ std::tuple<Tensor, Tensor> _fused_rms_norm_backward_meta(const Tensor& grad_out,
 namespace taeda::gradients {
 
 std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& input,
-                                             IntList normalized_shape, const Tensor& rstd,
+                                             SymIntList normalized_shape, const Tensor& rstd,
                                              const Tensor& weight, std::optional<double> eps,
                                              Span<bool> wanted, bool is_recorded) {
   if (!grad.defined()) return {};
@@ -137,9 +133,9 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
   return {grad_input, grad_weight};
 }
 
-Tensor rms_norm_forward(const Tensor& input, const Tensor& input_tangent, IntList normalized_shape,
-                        const Tensor& weight, const Tensor& weight_tangent,
-                        std::optional<double> eps) {
+Tensor rms_norm_forward(const Tensor& input, const Tensor& input_tangent,
+                        SymIntList normalized_shape, const Tensor& weight,
+                        const Tensor& weight_tangent, std::optional<double> eps) {
   const normalization::RootMeanSquare x(input, normalized_shape.size(), eps);
   const Tensor t = input_tangent.to(x.dtype);
   Tensor out = t.sub(x.value.mul(x.mean(t.mul(x.value)))).mul(x.rstd);

@@ -46,7 +46,7 @@ TAEDA_DECOMPOSITION(all_dims, (const Tensor& self, std::optional<IntList> dim, b
 }
 
 TAEDA_DECOMPOSITION(count_nonzero_dim_IntList, (const Tensor& self, IntList dim)) {
-  return ops::sum_dim_IntList(taeda::ne(self, Scalar(0)), dim, false, DType::Int64);
+  return ops::sum_dim_IntList(self.to(DType::Bool), dim, false, DType::Int64);
 }
 
 TAEDA_DECOMPOSITION(logsumexp, (const Tensor& self, IntList dim, bool keepdim)) {

@@ -1,5 +1,6 @@
 // Shape and dtype rules of reductions.
 #include "taeda/ops/functions.h"
+#include "taeda/ops/kernel_name.h"
 #include "taeda/ops/reduction/declarations.h"
 #include "taeda/ops/shape.h"
 
@@ -14,9 +15,18 @@ OutSpec reduced(const Tensor& self, std::optional<IntList> dim, bool keepdim, DT
 }
 uint64_t one_dim(const Tensor& self, int64_t dim) { return dim_bitset({dim}, self.dim(), false); }
 
+// Of a reduction that computes in this dtype.
+void check_reduced_dtype(const char* op, const Tensor& self, DType common) {
+  const DType refused = is_float8(common) ? common : self.dtype();
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(refused), "\"", kernel_name(op, self.device()),
+                              "\" not implemented for '", refused, "'");
+}
 // Integers add and multiply in int64.
-DType summed_dtype(const Tensor& self, std::optional<DType> dtype) {
-  return dtype.value_or(is_integral(self.dtype(), true) ? DType::Int64 : self.dtype());
+DType summed_dtype(const char* op, const Tensor& self, std::optional<DType> dtype) {
+  const DType common =
+      dtype.value_or(is_integral(self.dtype(), true) ? DType::Int64 : self.dtype());
+  check_reduced_dtype(op, self, common);
+  return common;
 }
 DType truth_dtype(const Tensor& self) {
   return self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;
@@ -34,7 +44,15 @@ void check_not_empty_all(const char* op, const Tensor& self) {
               "Specify the reduction dim with the 'dim' argument.");
 }
 
-OutSpec extreme_spec(const char* op, const Tensor& self, IntList dim, bool keepdim) {
+void check_all(const char* op, const Tensor& self) {
+  check_not_empty_all(op, self);
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(self.dtype()), "\"", op, "_all\" not implemented for '",
+                              self.dtype(), "'");
+}
+
+OutSpec extreme_spec(const char* op, const char* kernel, const Tensor& self, IntList dim,
+                     bool keepdim) {
+  check_reduced_dtype(kernel, self, self.dtype());
   if (self.sym_numel() == SymInt(0)) {
     if (dim.empty()) check_not_empty_all(op, self);
     for (int64_t d : dim) check_not_empty(op, self, wrap_dim(d, self.dim()));
@@ -71,7 +89,7 @@ Tensor sum(const Tensor& self, std::optional<DType> dtype) {
 }
 OutSpec sum_dim_IntList_spec(const Tensor& self, std::optional<IntList> dim, bool keepdim,
                              std::optional<DType> dtype) {
-  return reduced(self, dim, keepdim, summed_dtype(self, dtype));
+  return reduced(self, dim, keepdim, summed_dtype("sum", self, dtype));
 }
 
 Tensor mean(const Tensor& self, std::optional<DType> dtype) {
@@ -86,29 +104,30 @@ OutSpec mean_dim_spec(const Tensor& self, std::optional<IntList> dim, bool keepd
   TAEDA_CHECK(is_floating(type) || is_complex(type), "mean(): could not infer output dtype. ",
               dtype ? "Optional" : "Input",
               " dtype must be either a floating point or complex dtype. Got: ", type);
+  check_reduced_dtype("mean", self, type);
   return reduced(self, dim, keepdim, type);
 }
 
 OutSpec prod_spec(const Tensor& self, std::optional<DType> dtype) {
-  return reduced(self, std::nullopt, false, summed_dtype(self, dtype));
+  return reduced(self, std::nullopt, false, summed_dtype("prod", self, dtype));
 }
 OutSpec prod_dim_int_spec(const Tensor& self, int64_t dim, bool keepdim,
                           std::optional<DType> dtype) {
-  return reduced(self, one_dim(self, dim), keepdim, summed_dtype(self, dtype));
+  return reduced(self, one_dim(self, dim), keepdim, summed_dtype("prod", self, dtype));
 }
 
 OutSpec amax_spec(const Tensor& self, IntList dim, bool keepdim) {
-  return extreme_spec("amax", self, dim, keepdim);
+  return extreme_spec("amax", "max_values", self, dim, keepdim);
 }
 OutSpec amin_spec(const Tensor& self, IntList dim, bool keepdim) {
-  return extreme_spec("amin", self, dim, keepdim);
+  return extreme_spec("amin", "min_values", self, dim, keepdim);
 }
 OutSpec max_spec(const Tensor& self) {
-  check_not_empty_all("max", self);
+  check_all("max", self);
   return reduced(self, std::nullopt, false, self.dtype());
 }
 OutSpec min_spec(const Tensor& self) {
-  check_not_empty_all("min", self);
+  check_all("min", self);
   return reduced(self, std::nullopt, false, self.dtype());
 }
 std::array<OutSpec, 2> max_dim_spec(const Tensor& self, int64_t dim, bool keepdim) {

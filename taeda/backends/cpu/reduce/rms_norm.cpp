@@ -65,7 +65,7 @@ void backward(const Tensor& grad_out, const Tensor& input, int64_t ndim, const T
 
 }  // namespace
 
-void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
+void _fused_rms_norm(const Tensor& input, SymIntList normalized_shape, const Tensor& weight,
                      std::optional<double> eps, Tensor& out0, Tensor& out1) {
   const auto run = input.dtype() == DType::Double ? &forward<double> : &forward<float>;
   run(input, static_cast<int64_t>(normalized_shape.size()), weight,
@@ -73,7 +73,7 @@ void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor
 }
 
 std::tuple<Tensor, Tensor> _fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
-                                                    IntList normalized_shape, const Tensor& rstd,
+                                                    SymIntList normalized_shape, const Tensor& rstd,
                                                     const Tensor& weight, Span<bool> output_mask) {
   const auto results = impl::_fused_rms_norm_backward_meta(grad_out, input, normalized_shape, rstd,
                                                            weight, output_mask);
