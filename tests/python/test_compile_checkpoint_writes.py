@@ -217,3 +217,23 @@ def test_a_region_reads_what_is_around_it_anew(compiled, program):
         result.sum().backward()
         outcomes.append((result.detach(), x.grad))
     t.testing.assert_close(outcomes[1], outcomes[0])
+
+
+@pytest.mark.parametrize("has_autocast", [False, True])
+def test_an_overwritten_argument_is_an_error_of_backward(compiled, has_autocast):
+    def program(x, shift):
+        product = x @ x.t()
+        y = saving(lambda x, shift: x.sin() * shift.mean(), product, shift)
+        with t.no_grad(), t.autocast("cpu", dtype=t.bfloat16, enabled=has_autocast):
+            rounded = x @ x.t()
+            shift.add_(0.5)
+            t._dynamo.graph_break()
+        return y, product, rounded
+
+    for run in (program, compiled(program)):
+        x = t.arange(12.0).reshape(3, 4).cos().requires_grad_()
+        y, product, rounded = run(x, t.ones(4))
+        assert (product.dtype, product.requires_grad) == (t.float32, True)
+        assert rounded.dtype == (t.bfloat16 if has_autocast else t.float32)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
