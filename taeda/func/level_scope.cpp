@@ -84,16 +84,19 @@ Tensor VmapScope::wrap(const Tensor& t, std::optional<int64_t> dim) const {
 }
 
 Tensor VmapScope::unwrap(const Tensor& t, std::optional<int64_t> out_dim) const {
-  const dispatch::LevelWrapper* w = dispatch::wrapper_at(t, id());
-  TAEDA_CHECK_VALUE(out_dim || !w,
+  if (out_dim) return remove_batch(t, id(), batch_size_, *out_dim);
+  TAEDA_CHECK_VALUE(!dispatch::wrapper_at(t, id()),
                     "vmap(f, ...): `f` can not return a BatchedTensor when out_dim is None");
-  if (!out_dim) return t;
-  if (w) return w->batch_dim == *out_dim ? w->value : w->value.movedim(w->batch_dim, *out_dim);
-  // The same for every example: the batch is a dimension without memory.
-  SymIntVec sizes{batch_size_};
+  return t;
+}
+
+Tensor remove_batch(const Tensor& t, uint64_t level, const SymInt& batch_size, int64_t out_dim) {
+  if (const dispatch::LevelWrapper* w = dispatch::wrapper_at(t, level))
+    return w->batch_dim == out_dim ? w->value : w->value.movedim(w->batch_dim, out_dim);
+  SymIntVec sizes{batch_size};
   for (const SymInt& s : t.sym_sizes()) sizes.push_back(s);
   const Tensor all = t.expand(sizes);
-  return *out_dim == 0 ? all : all.movedim(0, *out_dim);
+  return out_dim == 0 ? all : all.movedim(0, out_dim);
 }
 
 }  // namespace taeda::func

@@ -54,6 +54,11 @@ class TAEDA_API JvpScope : public LevelScope {
   Tensor tangent(const Tensor& t, bool is_strict) const;
 };
 
+// A result of a level of vmap, with the batch at `out_dim`: where every example has the same, as a
+// dimension without memory.
+TAEDA_API Tensor remove_batch(const Tensor& t, uint64_t level, const SymInt& batch_size,
+                              int64_t out_dim);
+
 class TAEDA_API VmapScope : public LevelScope {
  public:
   VmapScope(SymInt batch_size, Randomness randomness);

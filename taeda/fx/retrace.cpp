@@ -1,6 +1,8 @@
 // Programs and graphs again, under the layers of a trace.
 #include "taeda/fx/retrace.h"
 
+#include "taeda/autograd/autocast.h"
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/fx/mode_calls.h"
 #include "taeda/fx/passes/mode_scopes.h"
 #include "taeda/fx/trace_run.h"
@@ -9,17 +11,51 @@
 namespace taeda::fx {
 namespace {
 
+// What a program may leave set on the thread: a part of one ends inside of its scopes.
+class ProgramModes {
+ public:
+  ProgramModes() {
+    for (int i = 0; i < kNumBackends; ++i) {
+      const auto device = static_cast<DeviceType>(i);
+      if (autocast::is_available(device))
+        casts_.push_back({device, autocast::dtype_of(device), autocast::is_enabled(device)});
+    }
+  }
+  void restore() const {
+    autograd::set_grad_enabled(records_);
+    while (autocast::region_depth() > depth_) autocast::leave_region();
+    autocast::set_cache_enabled(caches_);
+    for (const Cast& cast : casts_) {
+      autocast::set_dtype(cast.device, cast.dtype);
+      autocast::set_enabled(cast.device, cast.is_enabled);
+    }
+  }
+
+ private:
+  struct Cast {
+    DeviceType device;
+    DType dtype;
+    bool is_enabled;
+  };
+  bool records_ = autograd::grad_enabled();
+  int depth_ = autocast::region_depth();
+  bool caches_ = autocast::is_cache_enabled();
+  std::vector<Cast> casts_;
+};
+
 // Note [Shared inputs]: a program that writes to such inputs runs again, and is told of it. So does
 // one whose backward raises that something was overwritten: eager raises that when the backward of
 // such a value runs, and never otherwise.
 Retraced traced(const std::vector<Value>& inputs, const RetraceOptions& options,
                 FunctionRef<Value(TraceRun& trace, std::vector<Value> inputs)> program) {
+  const ProgramModes modes;
   std::optional<EarlierRun> earlier;
   while (true) {
     TraceRun trace(inputs, options, earlier ? &*earlier : nullptr);
     auto made = trace.run([&](std::vector<Value> v) { return program(trace, std::move(v)); });
     if (made) return std::move(*made);
     earlier = trace.found();
+    modes.restore();
   }
 }
 

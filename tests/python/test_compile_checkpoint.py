@@ -188,3 +188,21 @@ def products(policy):
 def test_what_a_policy_keeps_is_not_computed_again():
     assert products(keep_products) == [1, 0]
     assert products(lambda ctx, op, *args, **kwargs: Policy.MUST_RECOMPUTE) == [1, 1]
+
+
+# ---- scopes inside ----
+
+
+def test_a_recomputation_that_stops_early_ends_the_scopes_inside():
+    vmap = importlib.import_module(f"{NAME}.func").vmap
+
+    def program(x):
+        return checkpoint(vmap(lambda row: row.tanh() * row.sum()), x, use_reentrant=False)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    x, y = leaf(), leaf()
+    compiled(x).sum().backward()
+    program(y).sum().backward()
+    t.testing.assert_close(x.grad, y.grad)
+    # Inside of a transform this is an error.
+    assert t.ones(2).requires_grad_().requires_grad

@@ -177,3 +177,63 @@ def test_tensors_of_a_region_that_share_memory_it_writes_to(compiled):
     result = compiled(program)(x)
     assert is_same(result.detach(), t.ones(3, 4).sin().sum())
     assert any("share" in reason for reason in counters["graph_break"])
+
+
+# ---- writes behind a region ----
+
+
+def unread(x, shift):
+    x = saving(lambda x: (shift.clone(), x.sin() * 2)[1], x)
+    with t.no_grad():
+        shift.add_(0.5)
+    return x * shift.mean()
+
+
+def read_again(x, shift):
+    x = saving(lambda x: x.sin() * shift.mean(), x)
+    with t.no_grad():
+        shift.add_(0.5)
+    return x * 2
+
+
+def with_a_gradient_inside(x, shift):
+    x = saving(lambda x: x.sin() * shift.mean(), x)
+    with t.no_grad():
+        shift.add_(0.5)
+        z = x.detach().requires_grad_()
+        with t.enable_grad():
+            (g,) = t.autograd.grad(z.sin().sum(), z)
+    return x * g
+
+
+@pytest.mark.parametrize(
+    "program", [unread, read_again, with_a_gradient_inside], ids=lambda f: f.__name__
+)
+def test_a_region_reads_what_is_around_it_anew(compiled, program):
+    outcomes = []
+    for run in (program, compiled(program)):
+        x = t.arange(12.0).reshape(3, 4).cos().requires_grad_()
+        result = run(x, t.ones(4))
+        result.sum().backward()
+        outcomes.append((result.detach(), x.grad))
+    t.testing.assert_close(outcomes[1], outcomes[0])
+
+
+@pytest.mark.parametrize("has_autocast", [False, True])
+def test_an_overwritten_argument_is_an_error_of_backward(compiled, has_autocast):
+    def program(x, shift):
+        product = x @ x.t()
+        y = saving(lambda x, shift: x.sin() * shift.mean(), product, shift)
+        with t.no_grad(), t.autocast("cpu", dtype=t.bfloat16, enabled=has_autocast):
+            rounded = x @ x.t()
+            shift.add_(0.5)
+            t._dynamo.graph_break()
+        return y, product, rounded
+
+    for run in (program, compiled(program)):
+        x = t.arange(12.0).reshape(3, 4).cos().requires_grad_()
+        y, product, rounded = run(x, t.ones(4))
+        assert (product.dtype, product.requires_grad) == (t.float32, True)
+        assert rounded.dtype == (t.bfloat16 if has_autocast else t.float32)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()

@@ -295,3 +295,16 @@ def test_numbers_of_a_counter_of_the_program():
         assert taeda.equal(compiled(X), X + first + first + 2)
     assert next(numbers) == 19
     assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_an_item_that_no_graph_takes_is_not_lost():
+    def program(items):
+        seen = []
+        for item in items:
+            seen.append(item.imag.sum())
+        return seen
+
+    values = taeda.tensor([1 + 2j, 3 - 1j])
+    items = [values, values.conj(), values]
+    for _ in range(2):
+        assert taeda.compile(program, backend="eager")(items) == program(items)

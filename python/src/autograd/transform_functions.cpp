@@ -11,6 +11,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/foreign_wrappers.h"
 #include "taeda/dispatch/levels.h"
+#include "taeda/func/level_scope.h"
 #include "taeda/fx/functionalize.h"
 #include "taeda/ops/batching.h"
 
@@ -199,6 +200,15 @@ PyObject* unwrap_batched(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     return PyTuple_Pack(2, value.get(), dim.get());
   });
 }
+// _remove_batch(value, level, batch size, out_dim): in a graph the place of the batch is that of
+// the run, which may differ from the capture's.
+PyObject* remove_batch(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    need_count("_remove_batch", nargs, 4);
+    return wrap(func::remove_batch(need_tensor(argv[0]), to_level(argv[1]), to_symint(argv[2]),
+                                   to_int64(argv[3])));
+  });
+}
 // (value, depth of the level, 0 once it is over, batch dimension or -1), None for plain tensors
 PyObject* wrapper_info(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -304,6 +314,7 @@ PyMethodDef transform_table[] = {
     {"_wrap_batched", as_function(wrap_batched), METH_FASTCALL, nullptr},
     {"_unwrap_level", as_function(unwrap), METH_FASTCALL, nullptr},
     {"_unwrap_batched", as_function(unwrap_batched), METH_FASTCALL, nullptr},
+    {"_remove_batch", as_function(remove_batch), METH_FASTCALL, nullptr},
     {"_wrapper_info", wrapper_info, METH_O, nullptr},
     {"_values_of", all_values, METH_O, nullptr},
     {"_has_values", has_values, METH_O, nullptr},

@@ -308,6 +308,17 @@ PyObject* call_leaving_alone(PyObject*, PyObject* given) {
   const dynamo::SessionScope scope(session);
   return PyObject_Call(function, args, kwargs);
 }
+// call_keeping_modes(function, *args): an exception leaves modes and levels as they were
+PyObject* call_keeping_modes(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
+  return guarded([&] {
+    TAEDA_CHECK_TYPE(nargs >= 1, "call_keeping_modes() needs a function");
+    const dynamo::Modes modes = dynamo::Modes::now();
+    PyObject* result =
+        PyObject_Vectorcall(argv[0], argv + 1, static_cast<size_t>(nargs - 1), nullptr);
+    if (result == nullptr) modes.restore();
+    return result;
+  });
+}
 // Whether the caller is called by a compiled program that compiles what it can.
 PyObject* is_in_region(PyObject*, PyObject*) {
   const std::shared_ptr<dynamo::Session> around = dynamo::active_session();
@@ -322,6 +333,9 @@ PyMethodDef functions[] = {
      "set_disabled(on): this thread runs compiled functions as they are."},
     {"call_leaving_alone", call_leaving_alone, METH_VARARGS,
      "call_leaving_alone(function, args, kwargs): compiles what the function calls, not itself."},
+    {"call_keeping_modes", as_function(call_keeping_modes), METH_FASTCALL,
+     "call_keeping_modes(function, *args): where it raises, modes and the levels of function "
+     "transforms are as they were."},
     {"set_fails_at_breaks", set_fails_at_breaks, METH_O,
      "set_fails_at_breaks(on): a break is an error, in this thread."},
     {"compiles_provisionally", compiles_provisionally, METH_NOARGS,

@@ -95,6 +95,8 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
   size_t num_levels() const override;
+  uint64_t innermost_level() const override;
+  uint64_t first_level_of(PyObject* value) const override;
   int output(PyObject* value) override;
   Compiled compile(dynamo::GuardProgram& guards) override;
 

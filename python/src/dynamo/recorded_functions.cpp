@@ -155,6 +155,19 @@ bool GraphRecorder::run_backward(PyObject* results) {
 
 size_t GraphRecorder::num_levels() const { return dispatch::num_levels(); }
 
+uint64_t GraphRecorder::innermost_level() const { return dispatch::top_level().id; }
+
+uint64_t GraphRecorder::first_level_of(PyObject* value) const {
+  if (!is_tensor(value)) return 0;
+  uint64_t first = 0;
+  Tensor t = tensor_of(value);
+  while (const dispatch::LevelWrapper* wrapper = dispatch::wrapper_of(t)) {
+    if (first == 0 || wrapper->level < first) first = wrapper->level;
+    t = Tensor(wrapper->value);
+  }
+  return first;
+}
+
 bool GraphRecorder::is_in_transform(PyObject* args) const {
   bool is_wrapped = dispatch::num_levels() > 0;
   for_each_tensor(args, [&](PyObject* o) { is_wrapped |= !!dispatch::wrapper_of(tensor_of(o)); });

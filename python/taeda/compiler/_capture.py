@@ -179,12 +179,12 @@ def _are_equal(a, b):
 
 def make_body(graph, bodies):
     """A function of tensors that was captured, as a module; an equal one that is there already."""
-    from taeda.fx.graph_module import GraphModule
+    from taeda.compiler._body import Body
 
     for name, module in bodies.items():
         if name.startswith("body_") and _do_the_same(graph, module.graph):
             return module
-    return GraphModule(with_bodies(graph, bodies), graph)
+    return Body(with_bodies(graph, bodies), graph)
 
 
 def add_hook(tensor, body, taken, place):

@@ -311,7 +311,7 @@ _OTHER_OPERATORS = (
     *("tensor", "as_tensor", "asarray", "broadcast_shapes", "result_type"),
     *("_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic"),
     *("_wrap_grad", "_track_grad", "_wrap_batched", "_unwrap_level", "_unwrap_batched"),
-    *("_make_dual", "_unpack_dual"),
+    *("_remove_batch", "_make_dual", "_unpack_dual"),
 )
 
 

@@ -54,34 +54,37 @@ def _checkpoint(function, *args, use_reentrant=None, **kwargs):
         return function(*args, **kwargs)
 
     body, taken, result, written = capture_body(call, args, kwargs)
-    # The body takes every tensor as an argument, and a trace has no backward inside of backward.
+    # A trace has no backward inside of backward.
     settings["use_reentrant"] = False
-    if written:
-        tensors = as_operator(_call_writing_checkpoint, (body, written, *taken), settings)
+    given = tuple([i for i, one in enumerate(taken) if any(one is arg for arg in args)])
+    if written or len(given) != len(taken):
+        tensors = as_operator(_call_checkpoint, (body, given, written, *taken), settings)
     else:
         tensors = as_operator(checkpoints.checkpoint, (body, *taken), settings)
     return with_tensors(result, tensors)
 
 
-def _call_writing_checkpoint(body, written, *taken, **settings):
-    """The checkpoint of a body that writes to what it takes at these places, as BatchNorm does.
+def _call_checkpoint(body, given, written, *taken, **settings):
+    """The checkpoint of a body that takes more than the call's arguments, which are at `given`.
 
-    Only the first call writes there; the recomputation begins with copies of what was there before,
-    and writes to them.
+    The rest it has from around, as a closure has it: it may change before the recomputation. Of
+    what the body writes to, as BatchNorm does, only the first call writes there; the recomputation
+    begins with copies of what was there before, and writes to them.
     """
-    args, is_first = list(taken), True
-    for place in written:
-        args[place] = taken[place].detach().clone().requires_grad_(taken[place].requires_grad)
+    around, kept = list(taken), {}
+    for place in (*given, *written):
+        kept[place], around[place] = taken[place], None
+    targets = {place: taken[place] for place in written}
+    for place, target in targets.items():
+        kept[place] = target.detach().clone().requires_grad_(target.requires_grad)
 
-    def call(*given):
-        nonlocal is_first
-        given = list(given)
+    def call(*args):
+        values = dict(zip(kept, args))
         for place in written:
-            given[place] = taken[place] if is_first else given[place].clone()
-        is_first = False
-        return body(*given)
+            values[place] = targets.pop(place) if targets else values[place].clone()
+        return body(*(values.get(place, one) for place, one in enumerate(around)))
 
-    return checkpoints.checkpoint(call, *args, **settings)
+    return checkpoints.checkpoint(call, *kept.values(), **settings)
 
 
 @_substitute(taeda.cond)

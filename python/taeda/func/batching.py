@@ -127,12 +127,7 @@ def _unwrap_one(output, level, size, out_dim, func):
             "Did you "
             "mean to set out_dims= to None for output?"
         )
-    value, dim = _C._unwrap_batched(output, level)
-    if dim is None:
-        # The same for every example: the batch is a dimension without memory.
-        value = value.expand(size, *value.shape)
-        dim = 0
-    return value if dim == out_dim else value.movedim(dim, out_dim)
+    return _C._remove_batch(output, level, size, out_dim)
 
 
 def _unwrap_outputs(outputs, out_dims, level, size, func):

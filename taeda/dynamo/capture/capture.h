@@ -418,7 +418,9 @@ class Capture final : public Capturing {
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
-  int64_t scope_began_at_ = 0;                        // of locks, function transforms and others
+  int64_t scope_began_at_ = 0;  // of locks, function transforms and others
+  bool is_in_transform_ = false;
+  std::map<uint64_t, int64_t> transforms_began_at_;   // by the number of their outermost level
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held

@@ -259,8 +259,11 @@ Flow Capture::execute(State& state) {
     is_break =
         breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
   if (!is_break) {
-    const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
-                             recorder_.num_levels() != modes_.num_levels ||
+    const bool is_in_transform = recorder_.num_levels() != modes_.num_levels;
+    if (is_in_transform && !is_in_transform_)
+      transforms_began_at_[recorder_.innermost_level()] = number;
+    is_in_transform_ = is_in_transform;
+    const bool is_in_scope = is_in_transform || !locks_.empty() || num_undivided_ != 0 ||
                              autograd::current_dual_level() != modes_.dual_level;
     if (!is_in_scope) scope_began_at_ = 0;
     if (is_in_scope && scope_began_at_ == 0) scope_began_at_ = number;

@@ -190,9 +190,11 @@ PyObject* Capture::next_of(PyObject* iterator) {
   if (at->is_at_end) return nullptr;
   const int source = sources_.of(Step::Upcoming, outside->source, at->count);
   Owned real(upcoming(iterator, at->count));
+  // An item that cannot be imported is not taken: the program takes it behind the break.
+  Owned item(real ? import(real.get(), source) : nullptr);
   ++at->count;
   ++writes_;
-  if (real) return import(real.get(), source);
+  if (item) return item.release();
   at->is_at_end = true;
   check(Check::Kind::Unbound, source);
   return nullptr;

@@ -1,6 +1,7 @@
 // The end of a capture: values of the captured world become steps that make them again from the
 // program's objects and the graph's results, and what was written becomes steps that write it.
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "python/interop/sym_numbers.h"
@@ -248,8 +249,20 @@ class Recipes {
     return note(number, add({.kind = Action::Kind::Call, .parts = {part}, .object = id}));
   }
 
+  // A tensor of a level that is over is no value of a graph: it is remembered with its history, as
+  // the functions of vjp and linearize do.
+  void check_levels(PyObject* object) const {
+    const uint64_t level = capture_.recorder_.first_level_of(object);
+    if (level == 0) return;
+    const auto next = capture_.transforms_began_at_.upper_bound(level);
+    const bool is_known = next != capture_.transforms_began_at_.begin();
+    throw Abandoned{"a tensor of a function transform lives on behind a break",
+                    is_known ? std::prev(next)->second : Abandoned::kNowhere};
+  }
+
   // A result of the graph, with the attributes that the program gave it.
   int output(PyObject* object) {
+    check_levels(object);
     int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
     if (capture_.recorder_.gets_class(object)) {
       static PyObject* const as_subclass =

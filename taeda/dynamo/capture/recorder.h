@@ -144,7 +144,10 @@ class Recorder {
   virtual PyObject* cut(size_t mark, PyObject* result) = 0;
   // Whether a function transform runs, or made one of the arguments.
   virtual bool is_in_transform(PyObject* args) const = 0;
-  virtual size_t num_levels() const = 0;  // of function transforms
+  virtual size_t num_levels() const = 0;         // of function transforms
+  virtual uint64_t innermost_level() const = 0;  // its number, which no later one has
+  // Of the levels that made wrappers around a value the first; 0 for a value without.
+  virtual uint64_t first_level_of(PyObject* value) const = 0;
 
   // The number of a value among the graph's results.
   virtual int output(PyObject* value) = 0;
