@@ -617,6 +617,13 @@ def test_classes_whose_calls_are_compiled():
     assert t.equal(Called()(X), X - 1) and count.frame_count == 4
 
 
+def test_frames_are_counted():
+    compiled = t.compile(lambda x: (x + 1, print(end=""), x * 2), backend="eager")
+    for _ in range(2):
+        compiled(X)
+    assert counters["frames"] == {"total": 2, "ok": 2}
+
+
 def test_signatures_of_what_is_compiled():
     def f(a, b=2, *, c):
         return a * b + c

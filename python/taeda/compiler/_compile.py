@@ -208,6 +208,9 @@ def _counting(context, made):
         _print_event(what, text, file, line, code)
         if what == "graph" and is_wanted("guards"):
             _print_guards(made[0]().guards, file, line)
+        if what in ("graph", "given up"):
+            counters["frames"]["total"] += 1
+            counters["frames"]["ok"] += what == "graph"
         if what in ("begin", "end"):
             _tell_callbacks(what)
         elif what == "break":
