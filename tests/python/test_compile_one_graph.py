@@ -58,6 +58,18 @@ def test_checks_of_data_are_made_at_every_call(name, backend):
     assert str(own.value) == str(plain.value)
 
 
+def test_arguments_of_a_distribution_with_a_matrix_are_checked():
+    def program(x, matrix):
+        return t.distributions.MultivariateNormal(t.zeros(2), matrix).log_prob(x)
+
+    x, matrix = t.ones(2), t.tensor([[2.0, 1.0], [1.0, 2.0]])
+    compiled = whole(program)
+    t.testing.assert_close(compiled(x, matrix), program(x, matrix))
+    for wrong in (-matrix, matrix + t.tensor([[0.0, 1.0], [0.0, 0.0]])):
+        with pytest.raises(ValueError, match="satisfy the constraint PositiveDefinite"):
+            compiled(x, wrong)
+
+
 SEARCHES = {
     "findall": lambda x: x + len(re.findall(r"\w+", "aa bb")),
     "sub": lambda x: x + len(re.sub(r"q(\d+)", lambda m: m[1], "q12 q3")),
