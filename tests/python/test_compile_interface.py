@@ -591,6 +591,39 @@ def test_the_mode_lite_keeps_the_numbers_of_eager():
     assert t.equal(compiled(x), f(x))
 
 
+def test_classes_whose_calls_are_compiled():
+    count = CompileCounter()
+
+    @t.compile(backend=count)
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    class More(Doubled):
+        def forward(self, x):
+            return super().forward(x) + 1
+
+    assert t.equal(Doubled()(X), X * 2) and t.equal(More()(X), X * 2 + 1)
+    hooked = Doubled()
+    hooked.register_forward_hook(lambda module, args, out: out + 3)
+    assert t.equal(hooked(x=X), X * 2 + 3)
+    assert count.frame_count == 3
+
+    @t.compile(backend=count)
+    class Called:
+        def __call__(self, x):
+            return x - 1
+
+    assert t.equal(Called()(X), X - 1) and count.frame_count == 4
+
+
+def test_frames_are_counted():
+    compiled = t.compile(lambda x: (x + 1, print(end=""), x * 2), backend="eager")
+    for _ in range(2):
+        compiled(X)
+    assert counters["frames"] == {"total": 2, "ok": 2}
+
+
 def test_signatures_of_what_is_compiled():
     def f(a, b=2, *, c):
         return a * b + c

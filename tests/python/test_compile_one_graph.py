@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import re
 
 import pytest
 from taeda._dynamo.testing import CompileCounter
@@ -55,6 +56,53 @@ def test_checks_of_data_are_made_at_every_call(name, backend):
         with pytest.raises(plain.type) as own:
             compiled(-x)
     assert str(own.value) == str(plain.value)
+
+
+def test_arguments_of_a_distribution_with_a_matrix_are_checked():
+    def program(x, matrix):
+        return t.distributions.MultivariateNormal(t.zeros(2), matrix).log_prob(x)
+
+    x, matrix = t.ones(2), t.tensor([[2.0, 1.0], [1.0, 2.0]])
+    compiled = whole(program)
+    t.testing.assert_close(compiled(x, matrix), program(x, matrix))
+    for wrong in (-matrix, matrix + t.tensor([[0.0, 1.0], [0.0, 0.0]])):
+        with pytest.raises(ValueError, match="satisfy the constraint PositiveDefinite"):
+            compiled(x, wrong)
+
+
+SEARCHES = {
+    "findall": lambda x: x + len(re.findall(r"\w+", "aa bb")),
+    "sub": lambda x: x + len(re.sub(r"q(\d+)", lambda m: m[1], "q12 q3")),
+    "template": lambda x: x + len(re.sub(r"layers\.(\d+)", r"l\1", "layers.3.w")),
+    "match": lambda x: x + int(re.match(r"(?P<n>\d+)", "12")["n"]),
+    "split": lambda x: x + len(re.split(r"[,;]", "a,b;c")),
+    "compile": lambda x: x + bool(re.compile(rb"x", re.I).search(b"X1")),
+    "flags": lambda x: x + len(re.findall("A", "aA", re.I | re.M)),
+    "finditer": lambda x: x + sum(int(m.group()) for m in re.finditer(r"\d", "1 2 3")),
+    "again": lambda x: x + len(re.findall(re.compile("a"), "aa")),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_searches_for_patterns_that_re_does_not_know_yet(name):
+    re.purge()
+    x = t.ones(1)
+    compiled = whole(SEARCHES[name])
+    for _ in range(2):
+        assert t.equal(compiled(x), SEARCHES[name](x))
+
+
+def test_patterns_that_change_or_are_none():
+    compiled = t.compile(lambda x, p: x + len(re.findall(p, "aab")), backend="eager")
+    for pattern in ("a", "b", re.compile("a"), re.compile("b"), b"a", "a("):
+        wanted = None
+        try:
+            wanted = len(re.findall(pattern, "aab"))
+        except (TypeError, re.error) as error:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                compiled(t.zeros(1), pattern)
+        else:
+            assert compiled(t.zeros(1), pattern).item() == wanted
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -53,6 +53,10 @@ def wide_rows(n):
     return (taeda.randn(4, n)[:, :3],)
 
 
+def resampled(x):
+    return taeda.nn.functional.interpolate(x, size=x.shape[2] * 2)
+
+
 def windows(x):
     batch, height, width = x.shape[0], x.shape[1], x.shape[2]
     parts = x.view(batch * height, width, -1)
@@ -75,6 +79,7 @@ PROGRAMS = [
     ("a scale", rows, lambda x: x / math.sqrt(x.shape[0])),
     ("a float", rows, lambda x: x * float(x.shape[0])),
     ("resampled", signals, lambda x: taeda.nn.functional.interpolate(x, scale_factor=1.5)),
+    ("resampled to a number", signals, resampled),
 ]
 
 

@@ -356,6 +356,14 @@ def test_a_negated_size_is_written_as_one():
     assert "neg = -sym_size_int;  sym_size_int = None" in code(gm)
 
 
+def test_a_size_for_all_dimensions_may_be_a_symbol():
+    resize = taeda.nn.functional.interpolate
+    gm = make_fx(lambda x: resize(x, size=x.shape[2] * 2), tracing_mode="symbolic")(
+        taeda.rand(1, 2, 5)
+    )
+    assert gm(taeda.rand(1, 2, 7)).shape == (1, 2, 14)
+
+
 def test_results_without_gradients_are_saved_as_they_are():
     gm = make_fx(taeda.nn.LayerNorm(4))(taeda.randn(2, 4))
     names = {n.name.rstrip("_0123456789") for n in gm.graph.nodes if n.op == "call_function"}

@@ -208,6 +208,9 @@ def _counting(context, made):
         _print_event(what, text, file, line, code)
         if what == "graph" and is_wanted("guards"):
             _print_guards(made[0]().guards, file, line)
+        if what in ("graph", "given up"):
+            counters["frames"]["total"] += 1
+            counters["frames"]["ok"] += what == "graph"
         if what in ("begin", "end"):
             _tell_callbacks(what)
         elif what == "break":
@@ -317,6 +320,19 @@ def _read_backend(backend, mode, options):
     return make(mode, options), guard_filter_fn
 
 
+def _call_of(type_):
+    """The __call__ of a class as a function, which instances bind."""
+    own = type_.__call__
+    if isinstance(own, (types.FunctionType, _C._dynamo.CompiledCallable)):
+        return getattr(own, "_torchdynamo_orig_callable", own)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        return own(self, *args, **kwargs)
+
+    return call
+
+
 def _compiled(model, context):
     if "taeda.nn" in sys.modules:  # without it there is no module
         from taeda.compiler._module import OptimizedModule
@@ -326,7 +342,7 @@ def _compiled(model, context):
         if isinstance(model, taeda.nn.Module):
             return OptimizedModule(model, context)
     if isinstance(model, type):
-        model.__call__ = compile_callable(model.__call__, context)
+        model.__call__ = compile_callable(_call_of(model), context)
         return model
     if isinstance(model, types.MethodType):
         inner = getattr(model.__func__, "_torchdynamo_orig_callable", model.__func__)

@@ -140,6 +140,7 @@ _SUBSTITUTES = {
         ),
         "_log_calls",
     ),
+    "re": {"_compile": "_pattern_substitutes"},
     "taeda": {"get_rng_state": "_random_substitutes", "set_rng_state": "_random_substitutes"},
     "taeda._C": {
         "_DisableTorchDispatch": "_scope_substitutes",
@@ -416,6 +417,7 @@ _TABLES = {
     "taeda.autograd.graph": lambda m: _as(UNKNOWN, m.saved_tensors_hooks.__enter__),
     "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
     "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
+    "taeda.compiler._pattern_substitutes": lambda m: _as(CONSTANT, m.made_pattern),
     # Integers of loops, which compiled programs have whatever they say of numbers from data.
     "taeda.fx.control_flow.loop": lambda m: _as(NUMBER, m.carried_number),
     "taeda.nn.modules._conversion": lambda m: _as(OPERATOR, m._parse_to),

@@ -304,30 +304,30 @@ class _Square(Constraint):
 
 class _Symmetric(_Square):
     def check(self, value):
-        is_square = super().check(value)
-        if not is_square.all():
-            return is_square
+        if value.size(-1) != value.size(-2):
+            return super().check(value)
         return taeda.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
         is_symmetric = super().check(value)
-        if not is_symmetric.all():
+        if value.size(-1) != value.size(-2):
             return is_symmetric
-        return taeda.linalg.cholesky_ex(value).info.eq(0)
+        is_definite = taeda.linalg.cholesky_ex(self._moved(value)).info.eq(0)
+        return taeda.where(is_symmetric.all(), is_definite, is_symmetric)
+
+    def _moved(self, value):
+        return value
 
 
-class _PositiveSemidefinite(_Symmetric):
-    def check(self, value):
-        is_symmetric = super().check(value)
-        if not is_symmetric.all():
-            return is_symmetric
+class _PositiveSemidefinite(_PositiveDefinite):
+    def _moved(self, value):
         # As close to the edge as the rounding of eigenvalues: definite after a step of that size.
         finfo = taeda.finfo(value.dtype)
         scale = value.diagonal(dim1=-2, dim2=-1).abs().sum(-1, keepdim=True)
         step = (4 * finfo.eps * scale).clamp(min=finfo.tiny).expand(value.shape[:-1])
-        return taeda.linalg.cholesky_ex(value + taeda.diag_embed(step)).info.eq(0)
+        return value + taeda.diag_embed(step)
 
 
 class _Joined(Constraint):

@@ -5,8 +5,10 @@ The generated functions call these (tools/gen/nn_functional.py); warnings name t
 
 from math import prod
 
-from taeda._C import broadcast_shapes, broadcast_tensors, int64, rand
+from taeda._C import SymFloat, SymInt, broadcast_shapes, broadcast_tensors, int64, rand
 from taeda.nn._reductions import check_reduction, reduction_number  # noqa: F401
+
+_NUMBERS = (int, float, SymInt, SymFloat)
 
 
 def _warn(text, stacklevel=4):
@@ -276,7 +278,7 @@ def batch_norm(input, training, eps):
 
 def output_size(output_size, sizes):
     """One size per pooled dimension, None standing for the input's."""
-    if isinstance(output_size, int):
+    if isinstance(output_size, _NUMBERS):
         return output_size
     if len(sizes) <= len(output_size):
         raise ValueError(
@@ -287,7 +289,7 @@ def output_size(output_size, sizes):
 
 
 def _several(value, n):
-    return (value,) * n if isinstance(value, (int, float)) else tuple(value)
+    return (value,) * n if isinstance(value, _NUMBERS) else tuple(value)
 
 
 def fractional_size(name, input, output_ratio, n):
@@ -353,7 +355,7 @@ def unpooled_size(input, kernel_size, stride, padding, output_size, n):
 
 def spread_over(value, input):
     """One number for each dimension from the third on."""
-    return [value] * (input.dim() - 2) if isinstance(value, (int, float)) else value
+    return [value] * (input.dim() - 2) if isinstance(value, _NUMBERS) else value
 
 
 def _place_of(name, kind, names, word):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from itertools import repeat
 
+from taeda._C import SymInt
+
 
 def _ntuple(n, name="parse"):
     """A function that makes a tuple: of the values given, or of n times the one value."""
@@ -27,7 +29,7 @@ def _reverse_repeat_tuple(t, n):
 
 def _list_with_default(out_size, defaults):
     """The sizes, with the default in the place of each None."""
-    if isinstance(out_size, int):
+    if isinstance(out_size, (int, SymInt)):
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
