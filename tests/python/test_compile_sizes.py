@@ -297,6 +297,7 @@ UNBACKED = {
     "flat": lambda x: x.reshape(-1),
     "filled": lambda x: taeda.ones(x.shape[0], 2) * x,
     "size": lambda x: (x * x.shape[0], x.shape[0]),
+    "slices": lambda x: (x[1:].sum() + x[:-1].sum(), x[2:]),
 }
 
 
@@ -363,3 +364,24 @@ def test_an_order_of_dimensions_of_unbacked_sizes():
     x = taeda.randn(4, 1, 5, 2)
     taeda._dynamo.mark_unbacked(x, [1, 3])
     assert permuted(x) == (1, 3, 2, 0)
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_planes_of_an_unbacked_size(fullgraph):
+    weight = taeda.randn(2, 1, 3, 3)
+    counter = CompileCounterWithBackend("inductor")
+
+    @taeda.compile(backend=counter, fullgraph=fullgraph)
+    def convolved(x):
+        return taeda.nn.functional.conv2d(x, weight)
+
+    for size in (5, 3, 9):
+        x = taeda.randn(2, 1, size, 4)
+        taeda._dynamo.mark_unbacked(x, 2)
+        expected = taeda.nn.functional.conv2d(x, weight)
+        taeda.testing.assert_close(convolved(x), expected)
+    assert counter.frame_count == 1
+    x = taeda.randn(2, 1, 2, 4)
+    taeda._dynamo.mark_unbacked(x, 2)
+    with pytest.raises(RuntimeError, match="Kernel size can't be greater"):
+        convolved(x)

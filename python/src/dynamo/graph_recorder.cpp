@@ -394,12 +394,14 @@ bool GraphRecorder::is_unbacked(PyObject* value) const {
   return has_number(value, [](const fx::Expr* e) { return !e->has_hint; });
 }
 
-// Sizes that inputs are marked with have a place in every graph.
+// Sizes that inputs are marked with have a place in every graph, and so have the lengths of their
+// slices.
 bool GraphRecorder::is_from_data(PyObject* value) const {
   return has_number(value, [&](const fx::Expr* e) {
     const auto symbols = fx::symbols_of(e);
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const fx::Expr* s) { return !s->has_hint && env_->sources(s).empty(); });
+    return std::any_of(symbols.begin(), symbols.end(), [&](const fx::Expr* s) {
+      return !s->has_hint && env_->sources(s).empty() && !env_->has_function_of(s);
+    });
   });
 }
 

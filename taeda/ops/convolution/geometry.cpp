@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/shape.h"
 
 namespace taeda {
@@ -87,7 +88,7 @@ void check_kernel_fits(const ConvolutionGeometry& g, const Tensor& input, const 
   for (int64_t d = 0; d < g.spatial(); ++d) {
     padded.push_back(input.sym_size(d + 2) + SymInt(2) * g.padding[d]);
     kernel.push_back(g.dilation[d] * (weight.sym_size(d + 2) - SymInt(1)) + SymInt(1));
-    fits = fits && kernel.back() <= padded.back();
+    fits = fits && expect(SymOp::Le, kernel.back(), padded.back());
   }
   TAEDA_CHECK(fits, "Calculated padded input size per channel: (", crossed(padded),
               "). Kernel size: (", crossed(kernel),
