@@ -226,9 +226,9 @@ constexpr const char* kSaysPolicy = "sleep 0.1; cut -d' ' -f41 /proc/$$/stat; ex
 TEST(CompileQueue, ASmallTeamHasACompilerPerThreadAndNoneIsIdle) {
   const Team team(2);
   const Variables usual{{"TAEDA_COMPILE_THREADS", std::nullopt}};
-  EXPECT_EQ(CompileQueue::default_workers(), 2);
   const FakeCompiler compiler(kSaysPolicy);
   CompileQueue queue;
+  EXPECT_EQ(queue.num_workers(), 2);
   const auto later = queue.submit("source", kUncached, kLater);
   EXPECT_TRUE(contains(error_of([&] { later.get(); }), str(":\n", SCHED_OTHER, "\n")));
 }
