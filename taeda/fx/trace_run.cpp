@@ -236,6 +236,7 @@ RetraceOptions TraceRun::inner_options() const {
   inner.stays_on_thread = false;  // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
+  inner.orders.clear();  // those are of the program
   inner.make_watcher = nullptr;
   return inner;
 }
