@@ -473,3 +473,28 @@ def test_one_graph_goes_backward_for_several_losses(backend):
     compiled = t.compile(program, backend=backend)
     for rows in (2, 3, 5):
         assert is_same(run(compiled, rows), run(program, rows))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_a_detached_tensor_comes_from_gets_no_zeros(backend):
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    @t.compiler.disable
+    def twice(x, scale):
+        return Twice.apply(x * scale)
+
+    def program(x, scale):
+        return x + twice(x, scale).detach()
+
+    x, scale = t.ones(3, requires_grad=True), t.ones(3, requires_grad=True)
+    t.compile(program, backend=backend)(x, scale).sum().backward()
+    assert t.equal(x.grad, t.ones(3))
+    # An optimizer with weight decay moves what has a gradient of zeros.
+    assert scale.grad is None
