@@ -17,6 +17,11 @@ _higher_order_ops = {}
 _DENSE_KEYS = ("CompositeExplicitAutograd", "CompositeImplicitAutograd", "CPU", "CUDA")
 
 
+def takes_closed_graphs(mode):
+    """Whether a mode takes control flow that is traced as one call, and sees inside of other."""
+    return getattr(mode, "takes_closed_graphs", False)
+
+
 class HigherOrderOperator:
     """Base of operators that take functions."""
 
@@ -116,7 +121,7 @@ class HigherOrderOperator:
         rule = self._rule_of_class(type(mode))
         if rule:
             return lambda *args, **kwargs: rule(mode, *args, **kwargs)
-        if getattr(mode, "supports_higher_order_operators", False):
+        if getattr(mode, "supports_higher_order_operators", False) or takes_closed_graphs(mode):
             return lambda *args, **kwargs: mode.__torch_dispatch__(self, (), args, kwargs)
         return None
 

@@ -412,10 +412,13 @@ class Compiler {
   }
   void rank_edges() {
     const std::vector<size_t>& arrivals = made_->traced_.arrivals;
-    for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].is<Tensor>())
-        made_->edge_ranks_.push_back(static_cast<uint32_t>(
-            std::find(arrivals.begin(), arrivals.end(), i) - arrivals.begin()));
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].is<Tensor>()) continue;
+      if (std::ranges::count(made_->traced_.unreached, i) != 0)
+        made_->unreached_edges_.push_back(made_->edge_ranks_.size());
+      made_->edge_ranks_.push_back(
+          static_cast<uint32_t>(std::find(arrivals.begin(), arrivals.end(), i) - arrivals.begin()));
+    }
   }
   void find_draws() {
     for (const fx::Node& node : *made_->traced_.graph) {
@@ -632,7 +635,9 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
   // Of results without gradients there is nothing to go back to.
   if (has_any && autograd::should_record(TensorList(tensors))) {
     node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));
-    node->set_next_edges(autograd::collect_edges(TensorList(tensors)));
+    autograd::EdgeList edges = autograd::collect_edges(TensorList(tensors));
+    for (const size_t i : unreached_edges_) edges[i] = {};  // a node there would get zeros
+    node->set_next_edges(std::move(edges));
   }
   autograd::record_outputs(outputs, {tensors, {}, constant}, node);
   for (size_t i = 0; i < outputs.size(); ++i)

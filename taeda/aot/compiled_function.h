@@ -111,6 +111,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   mutable std::map<std::vector<bool>, fx::CompiledFn> backwards_;
   size_t num_inputs_ = 0;
   std::vector<uint32_t> edge_ranks_;
+  std::vector<size_t> unreached_edges_;
   std::vector<std::vector<bool>> saved_reads_;
   // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
   std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;

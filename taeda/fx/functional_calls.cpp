@@ -446,7 +446,12 @@ void FunctionalCalls::run_out(Operator& op, const Schema& schema, Stack& stack) 
   for (size_t i = 0; i < outs.size(); ++i) {
     TAEDA_CHECK(find(outs[i]),
                 "functionalize: out= must be a tensor made inside the function, or its argument");
-    write(outs[i], inputs.at(i).get<Tensor>());
+    const Tensor result = inputs.at(i).get<Tensor>();
+    if (const SymIntList sizes = result.sym_sizes(); outs[i].sym_sizes() != sizes) {
+      Stack resize{Value(outs[i]), Value(std::vector<SymInt>(sizes.begin(), sizes.end())), Value()};
+      run_resize(ops::resize_, resize);
+    }
+    write(outs[i], result);
     stack.push_back(Value(outs[i]));
   }
 }

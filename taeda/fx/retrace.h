@@ -103,6 +103,8 @@ struct Retraced {
   std::vector<size_t> gradients;  // inputs that a gradient is returned for; None where it is zero
   // The same inputs as their gradients are complete, one after the other; without those of zero.
   std::vector<size_t> arrivals;
+  // Inputs that the history of no value leads to; none are told where values are overwritten.
+  std::vector<size_t> unreached;
   // By gradient: whether the tangent of each value in `tangents` has a part in it. One is None
   // where none of those that have arrived. Empty: each has a part in each.
   std::vector<std::vector<bool>> parts_of;

@@ -243,6 +243,7 @@ RetraceOptions TraceRun::inner_options() const {
   inner.stays_on_thread = false;      // regions are graphs, and this thread's tracer is ours
   inner.names.clear();
   inner.fakes.clear();
+  inner.orders.clear();  // those are of the program
   inner.make_watcher = nullptr;
   return inner;
 }
@@ -397,8 +398,12 @@ std::optional<std::string> TraceRun::overwritten_error(size_t i, const Tensor& r
 
 // Before the backward, which takes histories apart.
 void TraceRun::note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted) {
-  if (roots.size() < 2) return;
   const std::vector<std::vector<bool>> reached = autograd::reached_inputs(roots, wanted);
+  for (size_t i = 0; i < sources_.size() && made_.overwritten.empty(); ++i)
+    if (std::ranges::none_of(reached, [i](const auto& of_root) { return of_root[i]; }))
+      made_.unreached.insert(made_.unreached.end(), sources_[i].inputs.begin(),
+                             sources_[i].inputs.end());
+  if (roots.size() < 2) return;
   const auto is_whole = [](const std::vector<bool>& row) {
     return std::ranges::count(row, false) == 0;
   };

@@ -1,28 +1,35 @@
 // Derivative helpers built from operators.
 #include "taeda/ops/gradients.h"
 
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::gradients {
 
+// Whether a dimension is summed to one. Where only data tells, sizes are neither 0 nor 1.
+static bool is_summed(const SymInt& from, const SymInt& to) {
+  return !is_known(SymOp::Eq, to, from) && is_known(SymOp::Eq, to, 1);
+}
+
 bool can_sum_to(SymIntList from, SymIntList to) {
   if (to.size() > from.size()) return false;
   const size_t lead = from.size() - to.size();
   for (size_t i = 0; i < to.size(); ++i)
-    if (to[i] != from[lead + i] && to[i] != SymInt(1)) return false;
+    if (!is_summed(from[lead + i], to[i]) && !expect(SymOp::Eq, to[i], from[lead + i]))
+      return false;
   return true;
 }
 
 Tensor sum_to(const Tensor& grad, SymIntList sizes) {
   const SymIntList from = grad.sym_sizes();
-  if (from == sizes) return grad;
   TAEDA_CHECK(can_sum_to(from, sizes), "a gradient of shape ", from, " cannot be summed to ",
               sizes);
   const size_t lead = from.size() - sizes.size();
   IntVec dims;
   for (size_t i = 0; i < from.size(); ++i)
-    if (i < lead || sizes[i - lead] != from[i]) dims.push_back(static_cast<int64_t>(i));
+    if (i < lead || is_summed(from[i], sizes[i - lead])) dims.push_back(static_cast<int64_t>(i));
+  if (dims.empty()) return grad;
   Tensor out = grad.sum(IntList(dims), /*keepdim=*/true);
   return lead ? out.view(sizes) : out;
 }

@@ -140,3 +140,23 @@ def test_parts_of_other_places_need_no_new_program(recwarn):
     for part in (x[2:], x[1:3], x[:2], x[1:, 3:7], x[:, ::2]):
         t.testing.assert_close(compiled(part), (part * 2).sum(1))
     assert not [w for w in recwarn if "could not be compiled" in str(w.message)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_writes_to_as_many_elements_as_data_tells(dynamic):
+    def program(x):
+        y = x * 1
+        y[y < 0] = y[y < 0].exp() * 0.5
+        return y.sin()
+
+    def compile_graph(graph, inputs):
+        return inductor(graph, inputs, native="never")
+
+    compiled = aot_function(program, compile_graph, dynamic=dynamic)
+    for values in ([1.0, -2.0, 3.0, -4.0], [-1.0] * 4, [1.0] * 4, [1.0, 2.0, -3.0, 4.0]):
+        gradients = []
+        for run in (program, compiled):
+            x = t.tensor(values, requires_grad=True)
+            run(x).sum().backward()
+            gradients.append(x.grad)
+        t.testing.assert_close(*gradients)

@@ -106,6 +106,35 @@ def test_a_tensor_with_gradients_is_not_resized():
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("count", [0, 3, 40])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, out: t.add(x, 1, out=out),
+        lambda x, out: t.mm(x.t(), x, out=out),
+        lambda x, out: t.sum(x, 0, out=out),
+    ],
+    ids=["add", "mm", "sum"],
+)
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_result_of_other_sizes(function, count, dynamic):
+    def program(x):
+        out = t.empty(count)
+        result = function(x.detach(), out)
+        result.add_(1)
+        return out * x.sum(), out
+
+    outcomes = []
+    for run in (program, aot_function(program, kernels, dynamic=dynamic)):
+        x = t.arange(12.0).reshape(4, 3).requires_grad_()
+        results = run(x)
+        results[0].sum().backward()
+        outcomes.append((*(one.detach() for one in results), x.grad))
+    t.testing.assert_close(outcomes[1], outcomes[0])
+    assert [one.stride() for one in outcomes[1]] == [one.stride() for one in outcomes[0]]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
 def test_as_many_classes_as_data_tells(dynamic):
     def f(x):
         return t.nn.functional.one_hot(x) * 2.5 + 1

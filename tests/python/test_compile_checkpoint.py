@@ -14,6 +14,10 @@ F = importlib.import_module(f"{NAME}.nn.functional")
 checkpoints = importlib.import_module(f"{NAME}.utils.checkpoint")
 aot_autograd = importlib.import_module(f"{NAME}._dynamo.backends.common").aot_autograd
 counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
+operators = f"{NAME}._higher_order_ops"
+scan = importlib.import_module(f"{operators}.scan").scan
+map_slices = importlib.import_module(f"{operators}.map").map
+associative_scan = importlib.import_module(f"{operators}.associative_scan").associative_scan
 checkpoint = checkpoints.checkpoint
 contexts = checkpoints.create_selective_checkpoint_contexts
 Policy = checkpoints.CheckpointPolicy
@@ -188,6 +192,55 @@ def products(policy):
 def test_what_a_policy_keeps_is_not_computed_again():
     assert products(keep_products) == [1, 0]
     assert products(lambda ctx, op, *args, **kwargs: Policy.MUST_RECOMPUTE) == [1, 1]
+
+
+# ---- control flow inside ----
+
+
+def branch(x):
+    return t.cond(x.sum() > 0, lambda x: x.sin() @ x.t(), lambda x: x.cos() @ x.t(), (x,))
+
+
+def sweep(x):
+    return scan(lambda carry, row: (t.tanh(carry + row), carry * row), t.zeros_like(x[0]), x)[1]
+
+
+def combine(x):
+    return associative_scan(lambda a, b: a * b + a, x, 0, combine_mode="generic")
+
+
+def map_rows(x):
+    return map_slices(lambda row: t.outer(row, row).sin(), x)
+
+
+def keep_mm(context, op, *args, **kwargs):
+    return Policy.MUST_SAVE if "mm" in str(op) else Policy.MUST_RECOMPUTE
+
+
+@pytest.mark.parametrize("function", [branch, sweep, combine, map_rows], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "policy",
+    [keep_mm, lambda *_, **__: Policy.MUST_SAVE, lambda *_, **__: Policy.PREFER_RECOMPUTE],
+    ids=["products", "everything", "nothing"],
+)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_policies_around_control_flow(compiled, function, policy, is_nested):
+    context_fn = functools.partial(contexts, policy)
+
+    def keeping(function, x):
+        return checkpoint(function, x, use_reentrant=False, context_fn=context_fn)
+
+    def body(x):
+        x = x.sin()
+        return (keeping(function, x) if is_nested else function(x)).cos()
+
+    outcomes = []
+    for run in (lambda x: function(x.sin()).cos(), compiled(lambda x: keeping(body, x))):
+        x = leaf()
+        result = run(x)
+        (result * t.arange(float(result.numel())).reshape(result.shape)).sum().backward()
+        outcomes.append((result.detach(), x.grad))
+    t.testing.assert_close(outcomes[1], outcomes[0])
 
 
 # ---- scopes inside ----

@@ -159,3 +159,39 @@ def test_both_functions_of_cond_read_sizes(backend):
     for size in (3, 4, 5, 9):
         t.testing.assert_close(compiled(t.ones(size)), program(t.ones(size)))
     assert counters["stats"]["unique_graphs"] == 1
+
+
+def chosen(x):
+    return t.cond(x.sum() > 0, lambda x: x.sin() * x, lambda x: x.cos(), (x,))
+
+
+def inside(function):
+    """A gradient that the program takes itself, of which its own gradient is made."""
+
+    def program(x):
+        z = x.detach().requires_grad_()
+        (gradient,) = t.autograd.grad(function(z).sum(), z, create_graph=True)
+        return x * gradient
+
+    return program
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("is_inside", [False, True])
+@pytest.mark.parametrize(
+    "function", [chosen, averaged, mapped, multiplied], ids=lambda function: function.__name__
+)
+def test_gradients_of_gradients(function, is_inside, backend):
+    def first(x):
+        results = function(x)
+        return results[-1] if isinstance(results, tuple) else results
+
+    program = inside(first) if is_inside else first
+    gradients = []
+    for run in (program, t.compile(program, backend=backend)):
+        x = t.linspace(0.5, 1.5, 6).reshape(2, 3).requires_grad_()
+        (gradient,) = t.autograd.grad(run(x).pow(2).sum(), x, create_graph=True)
+        if not is_inside:
+            (gradient,) = t.autograd.grad(gradient.pow(2).sum(), x)
+        gradients.append(gradient.detach())
+    t.testing.assert_close(*gradients)

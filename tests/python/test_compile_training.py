@@ -642,3 +642,28 @@ def test_gradients_that_a_tensor_cannot_require():
     inner = t.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="leaf"):
         t.compile(detached, backend="eager")(inner)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_a_detached_tensor_comes_from_gets_no_zeros(backend):
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    @t.compiler.disable
+    def twice(x, scale):
+        return Twice.apply(x * scale)
+
+    def program(x, scale):
+        return x + twice(x, scale).detach()
+
+    x, scale = t.ones(3, requires_grad=True), t.ones(3, requires_grad=True)
+    t.compile(program, backend=backend)(x, scale).sum().backward()
+    assert t.equal(x.grad, t.ones(3))
+    # An optimizer with weight decay moves what has a gradient of zeros.
+    assert scale.grad is None

@@ -9,6 +9,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/text.h"
 #include "python/src/fx/fx_types.h"
+#include "taeda/autograd/saved_hooks.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/control_flow/operators.h"
 #include "taeda/fx/functional_mode.h"
@@ -143,6 +144,7 @@ PyObject* call_below_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs)
     TAEDA_CHECK(program, "no program is being traced");
     find_tracer(argv[0])->take_settings(*program);
     const BelowProgram below(*program_modes());
+    const autograd::WithoutSavedTensorHooks unseen;  // they get what the program saves
     return checked(PyObject_Call(argv[1], argv[2], nullptr));
   });
 }

@@ -86,6 +86,8 @@ class _Call:
 class _Keeping(TorchDispatchMode):
     """Around the forward: lists the calls of each operator in `calls`."""
 
+    takes_closed_graphs = True
+
     def __init__(self, policy, calls):
         self.policy = policy
         self.calls = calls
@@ -102,6 +104,8 @@ class _Keeping(TorchDispatchMode):
 
 class _HandingOut(TorchDispatchMode):
     """Around the recomputation: the n-th call of an operator is the n-th of the forward."""
+
+    takes_closed_graphs = True
 
     def __init__(self, calls, allow_mutation):
         self.calls = calls

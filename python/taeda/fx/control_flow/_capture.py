@@ -12,7 +12,7 @@ nothing outside. So transforms, gradients and files have to do with operands alo
 
 from taeda import _C
 from taeda._C import _fx
-from taeda._higher_order_operator import HigherOrderOperator
+from taeda._higher_order_operator import HigherOrderOperator, takes_closed_graphs
 from taeda.func.functionalization import functionalize
 from taeda.fx.control_flow._functions import UserFunction
 from taeda.fx.control_flow._lifting import (
@@ -52,21 +52,30 @@ class ControlFlow(HigherOrderOperator):
         mode = _get_current_dispatch_mode()
         return isinstance(mode, _fx.Tracer) or _fx.traces_program() or super().is_captured()
 
+    def _closed(self, args):
+        """The arguments with graphs for functions, where a trace takes the call; else None."""
+        mode = _get_current_dispatch_mode()
+        if takes_closed_graphs(mode):
+            with _pop_mode_temporarily():
+                return self._closed(args)
+        if isinstance(mode, _fx.Tracer):
+            args = lifted_outside(mode, args)
+            with _pop_mode_temporarily() as tracer:
+                return self.closed(tracer, *args)
+        if _fx.traces_program():
+            with tracing_of_program() as tracer:
+                return _fx.call_below_program(tracer, self.closed, (tracer, *args))
+        return None
+
     def dispatch(self, args, kwargs):
         mode = _get_current_dispatch_mode()
         if isinstance(mode, Lifting):
             with _pop_mode_temporarily():
                 return self.dispatch(args, kwargs)
-        if isinstance(mode, _fx.Tracer):
-            args = lifted_outside(mode, args)
-            with _pop_mode_temporarily() as tracer:
-                args = self.closed(tracer, *args)
-            return _fx.call_control_flow(self._name, args)
-        if _fx.traces_program():
-            with tracing_of_program() as tracer:
-                args = _fx.call_below_program(tracer, self.closed, (tracer, *args))
-            return _fx.call_control_flow(self._name, args)
-        if super().is_captured():
+        closed = self._closed(args)
+        if closed is not None:
+            return _fx.call_control_flow(self._name, closed)
+        if super().is_captured() and not takes_closed_graphs(mode):
             with _pop_mode_temporarily():
                 return self._ask(mode, args, kwargs)
         return _fx.call_control_flow(self._name, tuple(map(_with_flat_results, args)))
