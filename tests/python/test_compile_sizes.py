@@ -9,6 +9,7 @@ from taeda.fx.experimental.symbolic_shapes import ConstraintViolationError
 import taeda
 
 SIZES = (5, 7, 9, 12)
+attention = taeda.nn.functional.scaled_dot_product_attention
 
 
 def slices(n):
@@ -80,6 +81,7 @@ PROGRAMS = [
     ("a float", rows, lambda x: x * float(x.shape[0])),
     ("resampled", signals, lambda x: taeda.nn.functional.interpolate(x, scale_factor=1.5)),
     ("resampled to a number", signals, resampled),
+    ("attention of three dimensions", signals, lambda x: attention(x, x, x)),
 ]
 
 
