@@ -244,6 +244,7 @@ class Capture final : public Capturing {
   PyObject* call_arithmetic(const Call& call);
   PyObject* call_finite(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
+  PyObject* length_of(PyObject* object);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
   PyObject* call_function(const Call& call);
