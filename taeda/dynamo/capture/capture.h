@@ -382,6 +382,7 @@ class Capture final : public Capturing {
   bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
+  Flow reraise(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 

@@ -69,6 +69,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("WITH_EXCEPT_START", &Capture::with_except_start);
     own("PUSH_EXC_INFO", &Capture::push_exc_info);
     own("CHECK_EXC_MATCH", &Capture::check_exc_match);
+    own("RERAISE", &Capture::reraise);
     own("FOR_ITER", &Capture::for_iter);
     own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
