@@ -383,6 +383,11 @@ class Capture final : public Capturing {
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
   Flow reraise(State& state, int argument);
+  // ---- assertions (assertions.cpp) ----
+  static bool asserts(const State& state, const Instruction& jump, bool truth);
+  void take_assertion(State& state, const Instruction& jump);
+  Flow pop_jump(State& state, int argument);
+  Flow to_bool(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 
