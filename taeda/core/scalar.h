@@ -165,6 +165,9 @@ class Scalar {
       default: return Scalar(static_cast<int64_t>(-static_cast<uint64_t>(int_)));
     }
   }
+  // The square root of a real number, and one over it: floats.
+  TAEDA_API Scalar root() const;
+  TAEDA_API Scalar reciprocal() const;
   bool equals(double v) const {
     return kind_ == Kind::Complex ? re_ == v && im_ == 0 : to_double() == v;
   }

@@ -1,5 +1,7 @@
 // The symbolic side of SymInt and Scalar (the node of whichever operand has one answers), and how
 // both print.
+#include <cmath>
+
 #include "taeda/core/constant_sym_node.h"
 #include "taeda/core/scalar.h"
 
@@ -50,6 +52,16 @@ Scalar Scalar::specialized() const {
 Scalar Scalar::negated() const {
   if (kind_ != Kind::Int) return -specialized();
   return Scalar(-SymInt(IntrusivePtr<SymNode>::share(node_)));
+}
+
+Scalar Scalar::root() const {
+  IntrusivePtr<SymNode> made = is_symbolic_ ? node_->root() : IntrusivePtr<SymNode>();
+  return made ? Scalar(std::move(made)) : Scalar(std::sqrt(to_double()));
+}
+
+Scalar Scalar::reciprocal() const {
+  IntrusivePtr<SymNode> made = is_symbolic_ ? node_->reciprocal() : IntrusivePtr<SymNode>();
+  return made ? Scalar(std::move(made)) : Scalar(1 / to_double());
 }
 
 void append(std::string& out, const Scalar& s) {

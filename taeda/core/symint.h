@@ -28,6 +28,9 @@ class TAEDA_API SymNode : public RefCounted {
   // Specializes: records the guard and returns the value it holds under.
   virtual int64_t guard_int(const char* file, int line) = 0;
   virtual bool guard_bool(SymOp op, int64_t word_of_other, bool is_self_left) = 0;
+  // The square root, and one over the number, as floats; null of a node that is no expression.
+  virtual IntrusivePtr<SymNode> root() { return {}; }
+  virtual IntrusivePtr<SymNode> reciprocal() { return {}; }
   // States that a truth value holds: false where it does not, checked by a run where only data
   // tells.
   virtual bool expect_true() { return guard_truth(__FILE__, __LINE__); }

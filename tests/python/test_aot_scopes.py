@@ -29,6 +29,33 @@ def fresh():
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_graphs_inside_of_inference_mode(backend, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+    model = t.nn.Linear(3, 3)
+
+    @t.inference_mode()
+    def decorated(x, scale):
+        return model(x) * scale
+
+    def partly(x, scale):
+        y = x * scale
+        with t.inference_mode():
+            z = model(y) + scale
+        return y, z
+
+    x, scale = t.randn(2, 3), t.randn(3, requires_grad=True)
+    for function in (decorated, partly):
+        compiled = t.compile(function, backend=backend, fullgraph=True)
+        for given in (x, t.randn(4, 3), t.randn(5, 3)):
+            t.testing.assert_close(compiled(given, scale), function(given, scale))
+    y, _ = compiled(x, scale)
+    (grad,) = t.autograd.grad(y.sum(), scale)
+    t.testing.assert_close(grad, x.sum(0))
+    with t.inference_mode():
+        assert compiled(x, scale)[0].is_inference()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_autocast_of_the_caller_does_not_cast_twice(backend):
     def function(x, w):
         with t.autocast("cpu", enabled=False):

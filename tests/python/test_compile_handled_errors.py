@@ -2,6 +2,7 @@
 
 import fractions
 import io
+import traceback
 
 import pytest
 from under_test import t
@@ -168,3 +169,66 @@ def test_archives_are_written_by_one_call():
 
     compiled = t.compile(f, backend="eager")
     assert compiled(t.ones(2)).tolist() == [4, 4]
+
+
+# ---- the way of an error ----
+
+
+def left_by_finally(x):
+    try:
+        int("q")
+    finally:
+        x = x * 2
+
+
+def left_by_with(x):
+    with t.no_grad():
+        x = x + 1
+        int("q")
+    return x
+
+
+def left_by_raise(x):
+    try:
+        int("q")
+    except ValueError:
+        x = x + 1
+        raise
+
+
+def left_behind_a_write(x):
+    try:
+        x.add_(1)
+        int("q")
+    finally:
+        x.mul_(2)
+
+
+@pytest.mark.parametrize(
+    "left", [left_by_finally, left_by_with, left_by_raise, left_behind_a_write]
+)
+def test_tracebacks_name_each_caller_once(left):
+    def passed(x):
+        return left(x)
+
+    def passed_twice(x):
+        return passed(x) + 1
+
+    def caught(x):
+        try:
+            return passed(x)
+        except ValueError as error:
+            return error
+
+    def way_of(program):
+        try:
+            error = program(t.ones(2))
+        except ValueError as raised:
+            error = raised
+        frames = traceback.extract_tb(error.__traceback__)
+        return [(f.name, f.lineno) for f in frames if f.filename == __file__ and f.name != "way_of"]
+
+    for program in (passed, passed_twice, caught):
+        compiled = t.compile(program, backend="eager")
+        for _ in range(3):
+            assert way_of(compiled) == way_of(program)

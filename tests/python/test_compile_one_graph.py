@@ -58,6 +58,37 @@ def test_checks_of_data_are_made_at_every_call(name, backend):
     assert str(own.value) == str(plain.value)
 
 
+# As a text, because pytest writes assertions of this file in another way.
+ASSERTIONS = """
+def asserted(x):
+    assert x.sum() > 0, f"the sum is {x.sum().item()}"
+    assert x.max() > 0 and not x.isnan().any()
+    assert (x > 0).sum()
+    return x + 1
+
+def of_many(x):
+    assert x > 0
+    return x
+"""
+of_text = {}
+exec(ASSERTIONS, of_text)
+asserted, of_many = of_text["asserted"], of_text["of_many"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_assertions_of_tensors_are_checks(backend):
+    compiled = whole(asserted, backend)
+    for _ in range(2):
+        x = t.tensor([1.0, 2.0, 3.0])
+        assert t.equal(compiled(x), x + 1)
+        for wrong in (-x, x * t.nan, t.tensor([float("inf"), float("nan"), 1.0])):
+            with pytest.raises(AssertionError) as plain:
+                asserted(wrong)
+            with pytest.raises(AssertionError) as own:
+                compiled(wrong)
+            assert str(own.value) == str(plain.value)
+
+
 def test_arguments_of_a_distribution_with_a_matrix_are_checked():
     def program(x, matrix):
         return t.distributions.MultivariateNormal(t.zeros(2), matrix).log_prob(x)
@@ -68,6 +99,16 @@ def test_arguments_of_a_distribution_with_a_matrix_are_checked():
     for wrong in (-matrix, matrix + t.tensor([[0.0, 1.0], [0.0, 0.0]])):
         with pytest.raises(ValueError, match="satisfy the constraint PositiveDefinite"):
             compiled(x, wrong)
+
+
+def test_assertions_that_are_branches():
+    with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
+        whole(of_many)(t.ones(2))
+    with pytest.raises(t._dynamo.exc.Unsupported, match="a value that only data tells"):
+        whole(lambda x: x if x.sum() > 0 else -x)(t.ones(2))
+    off = t._dynamo.config.patch(rewrite_assert_with_torch_assert=False)
+    with off, pytest.raises(t._dynamo.exc.Unsupported, match="a value that only data tells"):
+        whole(asserted)(t.ones(2))
 
 
 SEARCHES = {

@@ -55,6 +55,7 @@ def slow_in_try(x, n):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, LateError, SystemExit])
 @pytest.mark.parametrize("function", [slow, slow_in_c])
 def test_what_a_signals_handler_raises_comes_out_of_a_capture(function, error, alarm):
+    t.compiler.reset()
     counters.clear()
     fired = []
 

@@ -1,6 +1,7 @@
 """Sizes, strides and numbers made of them that change between calls: one graph more, no further one."""
 
 import math
+import re
 
 import pytest
 from taeda._dynamo.testing import CompileCounterWithBackend
@@ -9,6 +10,7 @@ from taeda.fx.experimental.symbolic_shapes import ConstraintViolationError
 import taeda
 
 SIZES = (5, 7, 9, 12)
+attention = taeda.nn.functional.scaled_dot_product_attention
 
 
 def slices(n):
@@ -57,6 +59,14 @@ def resampled(x):
     return taeda.nn.functional.interpolate(x, size=x.shape[2] * 2)
 
 
+class Rows:
+    def __init__(self, x):
+        self.x = x
+
+    def __len__(self):
+        return self.x.shape[0]
+
+
 def windows(x):
     batch, height, width = x.shape[0], x.shape[1], x.shape[2]
     parts = x.view(batch * height, width, -1)
@@ -80,6 +90,10 @@ PROGRAMS = [
     ("a float", rows, lambda x: x * float(x.shape[0])),
     ("resampled", signals, lambda x: taeda.nn.functional.interpolate(x, scale_factor=1.5)),
     ("resampled to a number", signals, resampled),
+    ("attention of three dimensions", signals, lambda x: attention(x, x, x)),
+    ("a length", rows, lambda x: x.sum() / len(x) + taeda.arange(len(x))),
+    ("a slice by length", rows, lambda x: x[: len(x) // 2] * (2 if len(x) > 3 else 1)),
+    ("a length of a class", rows, lambda x: x * len(Rows(x))),
 ]
 
 
@@ -144,6 +158,26 @@ def test_floats_that_pass_one():
     for f in (0.5, 1.0, 1.5, 0.0, 2.0):
         assert compiled(taeda.ones(2), f).tolist() == [f, f]
     assert counter.frame_count == 2
+
+
+def test_lengths_that_are_none():
+    class Length:
+        def __init__(self, given):
+            self.given = given
+
+        def __len__(self):
+            return self.given
+
+    compiled = taeda.compile(lambda x, given: x + len(Length(given)), backend="eager")
+    for given in (3, True):
+        assert compiled(taeda.zeros(1), given).item() == int(given)
+    for given in (-1, "a", 2**70):
+        with pytest.raises((ValueError, TypeError, OverflowError)) as plain:
+            len(Length(given))
+        with pytest.raises(plain.type, match=re.escape(str(plain.value))):
+            compiled(taeda.zeros(1), given)
+    with pytest.raises(TypeError, match=r"len\(\) of a 0-d tensor"):
+        taeda.compile(lambda x: len(x) + x, backend="eager")(taeda.tensor(1.0))
 
 
 def test_no_root_of_a_negative_number():

@@ -80,7 +80,7 @@ PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject*
   });
 }
 
-// CompiledCallable(function, options)
+// CompiledCallable(function, options); see CompileOptions
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject *function = nullptr, *given = nullptr;
@@ -91,6 +91,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     TAEDA_CHECK_TYPE(options.compile, "compile is a function of a graph");
     options.report = Ref::share(option(given, "report"));
     options.filter = Ref::share(option(given, "filter"));
+    options.siblings = Ref::share(option(given, "siblings"));
     options.is_whole = is_set(given, "fullgraph");
     options.dynamic = Ref::share(option(given, "dynamic"));
     options.recompile_limit = Ref::share(option(given, "recompile_limit"));
@@ -372,6 +373,10 @@ PyMethodDef functions[] = {
 
 PyObject* compiled_function_of(PyObject* object) {
   return Py_IS_TYPE(object, callable_type) ? as_callable(object)->function : nullptr;
+}
+
+std::shared_ptr<CompiledRegions> regions_of(PyObject* callable) {
+  return as_callable(callable)->regions;
 }
 
 bool init_dynamo(PyObject* module) {

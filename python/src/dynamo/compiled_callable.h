@@ -3,10 +3,16 @@
 
 #include "python/interop/python.h"
 
+#include <memory>
+
 namespace taeda::python {
+
+class CompiledRegions;
 
 // The function of a callable that is compiled; null for other objects. Borrowed.
 PyObject* compiled_function_of(PyObject* object);
+// What a CompiledCallable compiled.
+std::shared_ptr<CompiledRegions> regions_of(PyObject* callable);
 
 bool init_dynamo(PyObject* module);
 

@@ -8,6 +8,7 @@
 #include "python/interop/errors.h"
 #include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/overrides.h"
+#include "python/src/dynamo/compiled_callable.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/saved_hooks.h"
@@ -480,6 +481,39 @@ Py_ssize_t CompiledRegions::recompile_limit() const {
   return answer ? PyLong_AsSsize_t(answer.get()) : -1;
 }
 
+// The places of regions name code.
+void CompiledRegions::keep_codes(const std::vector<const State*>& frames) {
+  for (const State* state : frames)
+    codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
+}
+
+std::shared_ptr<const Entry> CompiledRegions::adopt(const std::vector<const State*>& frames,
+                                                    Region& region, PyObject* const* const* slots,
+                                                    std::vector<PyObject*>& values,
+                                                    std::vector<dynamo::Owned>& held) {
+  if (!options_.siblings || skips_guards) return nullptr;
+  Ref others;
+  {
+    const dynamo::SessionScope natively(nullptr);
+    const dynamo::StackRoom room;
+    others = Ref(PyObject_CallNoArgs(options_.siblings.get()));
+  }
+  if (!others) error() = Ref(taeda_take_raised());
+  const Place place = place_of(frames);
+  for (Py_ssize_t i = 0; others && i < PyList_GET_SIZE(others.get()); ++i) {
+    const std::shared_ptr<CompiledRegions> other = regions_of(PyList_GET_ITEM(others.get(), i));
+    const auto found = other->regions_.find(place);
+    if (other.get() == this || found == other->regions_.end() || found->second.is_provisional)
+      continue;
+    std::shared_ptr<const Entry> entry = found->second.find(slots, values, held);
+    if (!entry) continue;
+    keep_codes(frames);
+    region.entries.push_back(entry);
+    return entry;
+  }
+  return nullptr;
+}
+
 RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& ending) {
   if (raises()) return RegionRun::Raised;
   if (has_own_modes()) return RegionRun::AsItIs;
@@ -494,7 +528,10 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   for (const State* state : frames) slots.push_back(state->slots);
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
-  if (const auto entry = region.find(slots.data(), values, held)) {
+  std::shared_ptr<const Entry> entry = region.find(slots.data(), values, held);
+  if (!entry) entry = adopt(frames, region, slots.data(), values, held);
+  if (raises()) return RegionRun::Raised;
+  if (entry) {
     const RandomStream stream(*entry, values);
     if (entry->run(values, ending)) return RegionRun::Ran;
     if (!is_repeatable(*entry)) return RegionRun::Raised;
@@ -547,8 +584,7 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
 
 std::unique_ptr<dynamo::Capturing> CompiledRegions::capture(
     const std::vector<const State*>& frames) {
-  for (const State* state : frames)
-    codes_.push_back(Ref::share(reinterpret_cast<PyObject*>(state->code->object)));
+  keep_codes(frames);
   tell("begin", "", frames.front()->code->object, frames.front()->code->object->co_firstlineno);
   if (raises()) return nullptr;
   Region& region = regions_[place_of(frames)];

@@ -27,6 +27,8 @@ struct CompileOptions {
   // Asked at each capture, because settings change: whether sizes are symbols, None where they
   // changed; and how often a region is compiled.
   Ref dynamic, recompile_limit;
+  // The compiled callables whose versions hold for this one, too: a list. Null: there are none.
+  Ref siblings;
   bool is_whole = false;  // a break is an error
 };
 
@@ -117,6 +119,11 @@ class CompiledRegions final : public dynamo::Regions {
                                               std::vector<PyObject*>& values,
                                               std::vector<dynamo::Owned>& held) const;
   };
+  // A version of a sibling whose guards hold; it becomes one of the region's own.
+  std::shared_ptr<const dynamo::Entry> adopt(const std::vector<const dynamo::State*>& frames,
+                                             Region& region, PyObject* const* const* slots,
+                                             std::vector<PyObject*>& values,
+                                             std::vector<dynamo::Owned>& held);
   using Place = std::vector<std::pair<PyCodeObject*, int>>;
   static Place place_of(const std::vector<const dynamo::State*>& frames);
   // Raises what is there for the caller.
@@ -126,6 +133,7 @@ class CompiledRegions final : public dynamo::Regions {
             const std::string& instruction = "");
   Dynamic dynamic() const;
   Py_ssize_t recompile_limit() const;  // -1 with an error
+  void keep_codes(const std::vector<const dynamo::State*>& frames);
   static void note_sizes(const dynamo::State& frame, History& history);
   // Takes away guards that the program does not want; false with an error.
   bool filter(dynamo::Entry& entry, const GraphRecorder& recorder);

@@ -8,6 +8,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "python/src/fx/fx_fake.h"
+#include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
 #include "taeda/dispatch/levels.h"
@@ -139,6 +140,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   const bool is_static = !changes.strides && std::all_of(dims.begin(), dims.end(), [](auto d) {
     return d == fx::DimDynamic::Static;
   });
+  // A stand-in is one of inference where its tensor is, whatever mode the program is in by now.
+  const autograd::InferenceMode as_made(t.is_inference());
   Tensor fake;
   if (is_static) {
     fake = mode_->from_tensor(t);

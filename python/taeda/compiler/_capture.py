@@ -29,6 +29,7 @@ __all__ = [
     "make_partial",
     "on_plain_tensors",
     "replays_writes",
+    "rewrites_assertions",
     "with_bodies",
 ]
 
@@ -52,6 +53,11 @@ def _changing_sources():
     names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
     parts = [part for name in names if name for part in (re.escape(name), name)]
     return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+
+
+def rewrites_assertions():
+    """Whether assertions of tensors are checks of the graph."""
+    return config.rewrite_assert_with_torch_assert
 
 
 def _named_logs():

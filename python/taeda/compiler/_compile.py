@@ -25,6 +25,7 @@ from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
 from taeda.utils._compile_logs import is_wanted, print_log
 from taeda.utils._config_module import dynamo_config as config
+from taeda.utils._config_module import inductor_config
 
 __all__ = [
     "CompileContext",
@@ -39,12 +40,15 @@ __all__ = [
 # Compiled callables that are alive, so that reset() finds them.
 _alive = weakref.WeakSet()
 _compile_ids = itertools.count()
+# By function and settings: compiled callables that take versions of each other.
+_siblings = weakref.WeakValueDictionary()
 
 
 class CompileContext:
     """How a function is compiled: the arguments of taeda.compile, read and checked.
 
     report: told of captures in place of counters.
+    is_isolated: versions are those of one compiled function alone.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class CompileContext:
         guard_fail_fn=None,
         error_on_graph_break=None,
         report=None,
+        is_isolated=False,
     ):
         if dynamic is not None and not isinstance(dynamic, bool):
             raise AssertionError(
@@ -73,6 +78,7 @@ class CompileContext:
         self.guard_fail_fn = guard_fail_fn
         self.error_on_graph_break = error_on_graph_break
         self.report = report
+        self.is_isolated = is_isolated or any((report, guard_export_fn, guard_fail_fn))
 
     @property
     def compiler_config(self):
@@ -267,9 +273,30 @@ def _guard_filter(context):
     return as_filter(context.guard_filter_fn, context.guard_export_fn)
 
 
+def _siblings_of(plain, function, context):
+    """Callables whose versions hold for this one, as far as guards say; None where there are none.
+
+    They compile one function of Python, for callables of one class, under equal settings.
+    """
+    # A frozen graph keeps what it made of one model's parameters.
+    freezes = (context.compiler_config or {}).get("freezing", inductor_config.freezing)
+    if context.is_isolated or freezes:
+        return None
+    of_class = type(function) if plain is trampoline else None
+    settings = (context.backend, context.fullgraph, context.dynamic, context.guard_filter_fn)
+    try:
+        return _siblings.setdefault((plain, of_class, *settings), weakref.WeakSet())
+    except TypeError:  # a backend without a hash
+        return None
+
+
 def compile_callable(function, context):
     """A callable that captures and compiles a function as it is called."""
     made_as = []
+    is_method = isinstance(function, types.MethodType)
+    is_function = isinstance(function, types.FunctionType)
+    plain = function.__func__ if is_method else function if is_function else trampoline
+    siblings = _siblings_of(plain, function, context)
     settings = {
         "compile": _graph_compiler(context),
         "report": context.report or _counting(context, made_as),
@@ -277,13 +304,13 @@ def compile_callable(function, context):
         "fullgraph": context.fullgraph,
         "dynamic": lambda: _dynamic(context.dynamic),
         "recompile_limit": lambda: _limit(context),
+        "siblings": None if siblings is None else functools.partial(list, siblings),
     }
-    is_method = isinstance(function, types.MethodType)
-    is_function = isinstance(function, types.FunctionType)
-    plain = function.__func__ if is_method else function if is_function else trampoline
     made = _C._dynamo.CompiledCallable(plain, settings)
     made_as.append(weakref.ref(made))
     _alive.add(made)
+    if siblings is not None:
+        siblings.add(made)
     if is_method:
         functools.update_wrapper(made, function.__func__)
         return types.MethodType(made, function.__self__)
@@ -375,7 +402,8 @@ def compile(
     name: for people.
     disable: gives the model back as it is.
     recompile_limit: in place of taeda._dynamo.config.recompile_limit.
-    isolate_recompiles: accepted; versions always belong to one compiled function.
+    isolate_recompiles: versions are this compiled function's alone; otherwise it takes those of
+    others of the same function, backend and settings, where their guards hold.
     """
     if model is None:
         return lambda model: compile(
@@ -410,6 +438,7 @@ def compile(
         dynamic=dynamic,
         recompile_limit=recompile_limit,
         guard_filter_fn=guard_filter_fn,
+        is_isolated=isolate_recompiles,
     )
     return _compiled(model, context)
 
@@ -471,6 +500,7 @@ def optimize(
             guard_export_fn=guard_export_fn,
             guard_fail_fn=guard_fail_fn,
             error_on_graph_break=error_on_graph_break,
+            is_isolated=isolate_recompiles,
         )
     )
 

@@ -12,7 +12,7 @@ from taeda import _sym
 from taeda._C._dynamo import as_operator, holds_tensor, is_unbacked
 from taeda._sym import _raise_unless
 
-__all__ = ["SUBSTITUTES", "make_tensor"]
+__all__ = ["SUBSTITUTES", "make_tensor", "note_assertion"]
 
 SUBSTITUTES = {}
 _Tensor = taeda.Tensor
@@ -111,6 +111,15 @@ def _check_tensor_all_with(error_type, cond, message=None):
 @substitute(taeda._check_tensor_all)
 def _check_tensor_all(cond, message=None):
     _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def note_assertion(cond, truth):
+    """Whether it is one element, whose truth is checked from here on."""
+    if cond.numel() != 1:
+        return False
+    holds = cond.ne(0) if truth else cond.eq(0)
+    as_operator(_check_all, (AssertionError, holds, None), {})
+    return True
 
 
 # ---- tensors of lists ----

@@ -261,6 +261,8 @@ dynamo_config = ConfigModule(
     reorderable_logging_functions=set(),
     # Functions, methods of logging.Logger or of one logger, whose calls are left out.
     ignore_logging_functions=set(),
+    # Assertions of tensors are checks of the graph instead of breaks.
+    rewrite_assert_with_torch_assert=True,
     # Ints, and floats, are constants though they change.
     specialize_int=False,
     specialize_float=False,
@@ -308,7 +310,6 @@ dynamo_config = ConfigModule(
     traceable_tensor_subclasses=set(),
     nontraceable_tensor_subclasses=set(),
     replay_record_enabled=False,
-    rewrite_assert_with_torch_assert=True,
     cprofile=False,
     dynamo_profiler=False,
     skipfiles_inline_module_allowlist={},

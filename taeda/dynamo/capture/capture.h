@@ -251,6 +251,7 @@ class Capture final : public Capturing {
   PyObject* call_arithmetic(const Call& call);
   PyObject* call_finite(const Call& call);
   PyObject* call_builtin(const Call& call, bool& is_known);
+  PyObject* length_of(PyObject* object);
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
   PyObject* call_function(const Call& call);
@@ -389,6 +390,12 @@ class Capture final : public Capturing {
   bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
+  Flow reraise(State& state, int argument);
+  // ---- assertions (assertions.cpp) ----
+  static bool asserts(const State& state, const Instruction& jump, bool truth);
+  void take_assertion(State& state, const Instruction& jump);
+  Flow pop_jump(State& state, int argument);
+  Flow to_bool(State& state, int argument);
   Flow format_value(State& state, int argument);
   Flow finish_call(State& state, PyObject** words, Call call);
 

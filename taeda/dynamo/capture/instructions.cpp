@@ -69,6 +69,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("WITH_EXCEPT_START", &Capture::with_except_start);
     own("PUSH_EXC_INFO", &Capture::push_exc_info);
     own("CHECK_EXC_MATCH", &Capture::check_exc_match);
+    own("RERAISE", &Capture::reraise);
     own("FOR_ITER", &Capture::for_iter);
     own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);
@@ -84,7 +85,6 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "UNARY_NEGATIVE",
                              "UNARY_NOT",
                              "UNARY_INVERT",
-                             "TO_BOOL",
                              "GET_ITER",
                              "UNPACK_SEQUENCE",
                              "UNPACK_EX",
@@ -101,12 +101,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
                              "SEND",
                              "JUMP_IF_FALSE_OR_POP",
                              "JUMP_IF_TRUE_OR_POP",
-                             "POP_JUMP_FORWARD_IF_FALSE",
-                             "POP_JUMP_FORWARD_IF_TRUE",
                              "POP_JUMP_BACKWARD_IF_FALSE",
                              "POP_JUMP_BACKWARD_IF_TRUE",
-                             "POP_JUMP_IF_FALSE",
-                             "POP_JUMP_IF_TRUE",
                              "CALL_INTRINSIC_1"})
       looks(name, 1);
     for (const char* name : {"BINARY_OP", "MATCH_KEYS"}) looks(name, 2);
@@ -116,6 +112,10 @@ const std::array<Capture::Way, 256>& Capture::ways() {
          {"LIST_APPEND", "SET_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
       if (const int number = opcode_number(name); number >= 0) ways[number].below = 1;
     if (const int number = opcode_number("MAP_ADD"); number >= 0) ways[number].below = 2;
+    for (const char* name : {"POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE",
+                             "POP_JUMP_FORWARD_IF_FALSE"})
+      own(name, &Capture::pop_jump);
+    own("TO_BOOL", &Capture::to_bool);
     looks("BINARY_SLICE", 3);
     looks("STORE_SLICE", 4, true);
     return ways;
@@ -676,7 +676,11 @@ Flow Capture::compare_op(State& state, int argument) {
   if (is_address(state.peek(1)) != is_address(state.peek(2)) &&
       !(settle_addresses(state.peek(1)) && settle_addresses(state.peek(2))))
     throw Break{"a comparison with the address of an object of the capture"};
-  return run::COMPARE_OP_(state, argument);
+  // 3.13 may ask for the truth of the result.
+  constexpr int kAsBool = PY_MINOR_VERSION >= 13 ? 16 : 0;
+  if ((argument & kAsBool) == 0) return run::COMPARE_OP_(state, argument);
+  const Flow flow = run::COMPARE_OP_(state, argument & ~kAsBool);
+  return flow == Flow::Next ? to_bool(state, 0) : flow;
 }
 
 // Members of a set, and keys of a dict, that are two stay two.

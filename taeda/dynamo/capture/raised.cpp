@@ -175,4 +175,14 @@ Flow Capture::check_exc_match(State& state, int argument) {
   return run::CHECK_EXC_MATCH_(state, argument);
 }
 
+// The end of `finally`. Leaving a function writes the caller's line into the exception: one of the
+// program's own gets it once, when the program runs.
+Flow Capture::reraise(State& state, int argument) {
+  const bool leaves =
+      frame_of(state).number > 0 && state.code->handler_of(state.now->unit) == nullptr;
+  if (leaves && find(state.peek(1)) != nullptr)
+    throw Break{"an exception from before that leaves its function"};
+  return run::RERAISE_(state, argument);
+}
+
 }  // namespace taeda::dynamo

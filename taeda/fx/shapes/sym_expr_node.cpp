@@ -2,6 +2,7 @@
 #include "taeda/fx/shapes/sym_expr_node.h"
 
 #include "taeda/core/constant_sym_node.h"
+#include "taeda/fx/shapes/number_ops.h"
 
 namespace taeda::fx {
 
@@ -55,6 +56,18 @@ IntrusivePtr<SymNode> SymExprNode::binary(SymOp op, int64_t word, bool is_self_l
   const Expr* e = combined(op, word, is_self_left);
   if (e->is_constant()) return make_intrusive<ConstantSymNode>(e->value.integer);
   return make_intrusive<SymExprNode>(env_, e);
+}
+
+IntrusivePtr<SymNode> SymExprNode::root() {
+  ExprPool& pool = env_->pool();
+  return make_intrusive<SymExprNode>(env_, pool.make(ExprOp::Sqrt, {as_float(pool, expr())}));
+}
+
+IntrusivePtr<SymNode> SymExprNode::reciprocal() {
+  ExprPool& pool = env_->pool();
+  const Expr* one = pool.constant(ExprValue::of(1.0));
+  return make_intrusive<SymExprNode>(env_,
+                                     pool.make(ExprOp::FloatDiv, one, as_float(pool, expr())));
 }
 
 // Whether the question is if a size is negative: shape rules ask it to refuse such sizes, or to

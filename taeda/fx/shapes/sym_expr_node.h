@@ -26,6 +26,8 @@ class TAEDA_API SymExprNode final : public SymNode {
 
   SymKind kind() const override { return expr_->kind; }
   IntrusivePtr<SymNode> binary(SymOp op, int64_t word_of_other, bool is_self_left) override;
+  IntrusivePtr<SymNode> root() override;
+  IntrusivePtr<SymNode> reciprocal() override;
   int64_t guard_int(const char* file, int line) override;
   bool guard_bool(SymOp op, int64_t word_of_other, bool is_self_left) override;
   bool expect_true() override { return env_->expect_true(expr_); }

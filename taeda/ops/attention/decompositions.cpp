@@ -59,8 +59,7 @@ TAEDA_DECOMPOSITION(_scaled_dot_product_flash_attention_for_cpu_backward,
   const Tensor weights = taeda::exp(s.scaled - logsumexp.to(wide).unsqueeze(-1));
   const int64_t dims[] = {-1};
   const Tensor share = ops::sum_dim_IntList(grad * out.to(wide), IntList(dims), true, {});
-  const Tensor change =
-      weights * (grad.matmul(s.value.transpose(-2, -1)) - share) * Scalar(s.scale);
+  const Tensor change = weights * (grad.matmul(s.value.transpose(-2, -1)) - share) * s.scale;
   const auto finished = [](const Tensor& made, const Tensor& given) {
     return heads_inside(gradients::sum_heads(made, given));
   };

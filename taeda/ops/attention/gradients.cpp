@@ -40,7 +40,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(
   const attention::Scores s(query, key, value, is_causal, attn_mask, scale);
   const Tensor g = grad.to(s.query.dtype());
   const Tensor change =
-      through_weights(s.weights, g.matmul(transposed_matrix(s.value))).mul(Scalar(s.scale));
+      through_weights(s.weights, g.matmul(transposed_matrix(s.value))).mul(s.scale);
   return {cast_gradient(change.matmul(s.key), query.dtype()),
           sum_heads(transposed_matrix(change).matmul(s.query), key),
           sum_heads(transposed_matrix(s.weights).matmul(g), value)};
@@ -54,9 +54,8 @@ Tensor attention_forward(const Tensor& query, const Tensor& query_tangent, const
   const DType wide = s.query.dtype();
   Tensor q = query_tangent.to(wide), k = key_tangent.to(wide), v = value_tangent.to(wide);
   attention::repeat_heads(s.query, k, v);
-  const Tensor change = q.matmul(transposed_matrix(s.key))
-                            .add(s.query.matmul(transposed_matrix(k)))
-                            .mul(Scalar(s.scale));
+  const Tensor change =
+      q.matmul(transposed_matrix(s.key)).add(s.query.matmul(transposed_matrix(k))).mul(s.scale);
   return through_weights(s.weights, change)
       .matmul(s.value)
       .add(s.weights.matmul(v))

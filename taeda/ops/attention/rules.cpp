@@ -3,7 +3,6 @@
 #include "taeda/ops/attention/declarations.h"
 
 #include <atomic>
-#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -222,11 +221,13 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_attention_math(
   const DType dtype = query.dtype();
   const DType wide = is_reduced_float(dtype) ? DType::Float : dtype;
   // Both operands get the root of the scale, which keeps their product in range.
-  const double factor = attention::scale_of(query, scale), root = std::sqrt(std::abs(factor));
-  const Tensor q = query.to(wide).mul(Scalar(factor < 0 ? -root : root));
+  const bool is_negative = scale && *scale < 0;
+  const Scalar factor = attention::scale_of(query, scale);
+  const Scalar root = (is_negative ? -factor : factor).root();
+  const Tensor q = query.to(wide).mul(is_negative ? -root : root);
   Tensor k = key.to(wide), v = value.to(wide);
   if (enable_gqa) attention::repeat_heads(q, k, v);
-  Tensor weights = q.matmul(k.transpose(-2, -1).mul(Scalar(root)));
+  Tensor weights = q.matmul(k.transpose(-2, -1).mul(root));
   if (is_causal)
     weights = weights.add(attention::additive_mask(
         attention::causal_mask(query.sym_size(-2), key.sym_size(-2), query.device()), wide));

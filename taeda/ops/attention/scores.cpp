@@ -1,7 +1,6 @@
 // The scaled and masked products of queries and keys, made of other operators.
 #include "taeda/ops/attention/scores.h"
 
-#include <cmath>
 #include <limits>
 
 #include "taeda/ops/attention/functions.h"
@@ -9,8 +8,8 @@
 
 namespace taeda::attention {
 
-double scale_of(const Tensor& query, std::optional<double> scale) {
-  return scale ? *scale : 1 / std::sqrt(static_cast<double>(query.sym_size(-1).expect_int()));
+Scalar scale_of(const Tensor& query, std::optional<double> scale) {
+  return scale ? Scalar(*scale) : Scalar(query.sym_size(-1)).root().reciprocal();
 }
 
 Tensor additive_mask(const Tensor& mask, DType dtype) {
@@ -53,7 +52,7 @@ Scores::Scores(const Tensor& q, const Tensor& k, const Tensor& v, bool is_causal
   key = k.to(wide);
   value = v.to(wide);
   repeat_heads(query, key, value);
-  scaled = query.matmul(key.transpose(-2, -1)).mul(Scalar(scale));
+  scaled = query.matmul(key.transpose(-2, -1)).mul(scale);
   if (mask.defined()) scaled = scaled.add(additive_mask(mask, wide)).to(wide);
   if (is_causal)
     scaled =

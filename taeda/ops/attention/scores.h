@@ -8,7 +8,7 @@
 namespace taeda::attention {
 
 // The factor of products of queries and keys: the one given, or one over the root of the width.
-double scale_of(const Tensor& query, std::optional<double> scale);
+Scalar scale_of(const Tensor& query, std::optional<double> scale);
 // A mask of truth values as numbers to be added, 0 where a key takes part and -inf where not; any
 // other mask as it is.
 Tensor additive_mask(const Tensor& mask, DType dtype);
@@ -21,7 +21,7 @@ void repeat_heads(const Tensor& query, Tensor& key, Tensor& value);
 // keys and values are repeated.
 struct Scores {
   Tensor query, key, value, scaled, weights;
-  double scale;
+  Scalar scale;
   Scores(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal,
          const Tensor& mask, std::optional<double> scale);
 };

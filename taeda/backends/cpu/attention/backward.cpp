@@ -308,7 +308,7 @@ void _scaled_dot_product_flash_attention_for_cpu_backward(
     for (Tensor* t : {&grad_query, &grad_key, &grad_value}) t->zero_();
     return;
   }
-  const double factor = taeda::attention::scale_of(query, scale);
+  const double factor = taeda::attention::scale_of(query, scale).to_double();
   const auto run = query.dtype() == DType::Double     ? &attention::backward<double>
                    : query.dtype() == DType::BFloat16 ? &attention::backward<BFloat16>
                    : query.dtype() == DType::Half     ? &attention::backward<Half>

@@ -313,7 +313,7 @@ void _scaled_dot_product_flash_attention_for_cpu(const Tensor& query, const Tens
                                                  std::optional<double> scale, Tensor& output,
                                                  Tensor& logsumexp) {
   if (logsumexp.numel() == 0) return;
-  const double factor = taeda::attention::scale_of(query, scale);
+  const double factor = taeda::attention::scale_of(query, scale).to_double();
   attention::find_forward(query.dtype())(query, key, value, is_causal, attn_mask, factor, output,
                                          logsumexp);
 }

@@ -112,8 +112,8 @@ std::tuple<Tensor, Tensor> _native_multi_head_attention(
     const Tensor output = taeda::scaled_dot_product_attention(p.query, p.key, p.value, added);
     return {taeda::linear(heads_joined(output), proj_weight, proj_bias), Tensor()};
   }
-  const double scale = attention::scale_of(p.query, std::nullopt);
-  Tensor weights = p.query.mul(Scalar(scale)).matmul(p.key.transpose(-2, -1));
+  const Scalar scale = attention::scale_of(p.query, std::nullopt);
+  Tensor weights = p.query.mul(scale).matmul(p.key.transpose(-2, -1));
   if (added.defined()) weights = weights.add(added);
   weights = taeda::softmax(weights, -1);
   const Tensor output =
