@@ -324,6 +324,7 @@ class Capture final : public Capturing {
   bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
                        bool is_own, int64_t number);
   bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
+  bool may_change(const State& state, const std::vector<Owned>& operands) const;
   bool shows_tensor(PyObject* operand) const;
   void read_stack(State& state);
   Flow dispatch(State& state);

@@ -225,7 +225,7 @@ Flow Capture::execute(State& state) {
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
-  bool is_break = false, is_exact = false;
+  bool is_break = false, is_exact = false, is_settled = false;
   const int64_t number = ++num_executed_;
   if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr)
     note_generator(state.peek(1));
@@ -240,23 +240,24 @@ Flow Capture::execute(State& state) {
     is_break = true;
     reason_ = reason.reason;
   } catch (const Abandoned& problem) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     reason_ = problem.reason;
     ends_at_ = problem.ends_at == Abandoned::kHere ? number : problem.ends_at;
   } catch (const Raised& raised) {
     is_exact = raised.is_exact;
   } catch (const Refused&) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     failure_ = Owned(taeda_take_raised());
   } catch (const std::exception& error) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     reason_ = error.what();
   }
+  bool is_inside = false;  // of C, which had begun
   if (!is_break && is_broken_) is_break = true;
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
-    is_break =
+    is_break = is_inside =
         breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
   if (!is_break) {
     const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
@@ -267,11 +268,11 @@ Flow Capture::execute(State& state) {
     return flow;
   }
   PyErr_Clear();
-  // What was done before the break cannot be taken back: writes, and items that a C function took
-  // from an iterator (list(map(f, items)), where f breaks).
-  const auto is_iterator = [](const Owned& o) { return o && PyIter_Check(o.get()); };
-  const bool has_written = writes_ != writes && (is_broken_ || num_frames_ended_ != frames_ended);
-  if (has_written || (is_broken_ && std::any_of(operands.begin(), operands.end(), is_iterator))) {
+  // What was done before the break cannot be taken back: the capture is made again, up to here.
+  const bool has_run = num_frames_ended_ != frames_ended;
+  is_settled |= ends_at_ == Abandoned::kAsAWhole;
+  if (!is_settled &&
+      (has_run || (is_inside && (writes_ != writes || may_change(state, operands))))) {
     is_abandoned_ = true;
     ends_at_ = number;
   }

@@ -190,9 +190,10 @@ PyObject* Capture::next_of(PyObject* iterator) {
   if (at->is_at_end) return nullptr;
   const int source = sources_.of(Step::Upcoming, outside->source, at->count);
   Owned real(upcoming(iterator, at->count));
+  PyObject* item = real ? import(real.get(), source) : nullptr;  // may be a break
   ++at->count;
   ++writes_;
-  if (real) return import(real.get(), source);
+  if (item != nullptr) return item;
   at->is_at_end = true;
   check(Check::Kind::Unbound, source);
   return nullptr;
