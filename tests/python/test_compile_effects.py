@@ -1,13 +1,10 @@
 """What a compiled program does beside its result: calls that are remembered, ends of objects, random
 numbers of Python, hooks."""
 
-import bisect
 import collections
 import functools
 import gc
-import heapq
 import importlib
-import operator
 import random
 import typing
 import warnings
@@ -750,77 +747,3 @@ def test_a_break_leaves_the_programs_containers_on_the_stack():
         return program, lambda: dict(table)
 
     as_plainly(make, *((t.ones(2), n) for n in (2, 3, 2, 4, 5, 2)))
-
-
-# ---- functions of C that write and break ----
-
-
-class Weighed:
-    def __init__(self, weight):
-        self.weight = weight
-
-    def __lt__(self, other):
-        return bool(self.weight < other.weight)
-
-    def __eq__(self, other):
-        return bool(self.weight == other.weight)
-
-    def __hash__(self):
-        return hash(self.weight.item() < 9)
-
-
-@pytest.mark.parametrize("make", [lambda row: row, Weighed], ids=["tensors", "objects"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda items, one: heapq.heappush(items, one),
-        lambda items, one: heapq.heappop(items),
-        lambda items, one: heapq.heapreplace(items, one),
-        lambda items, one: heapq.heappushpop(items, one),
-        lambda items, one: heapq.heapify(items),
-        lambda items, one: bisect.insort(items, one),
-        lambda items, one: items.sort(),
-        lambda items, one: items.sort(key=lambda item: getattr(item, "weight", item).item()),
-        lambda items, one: items.remove(items[-1]),
-        lambda items, one: items.extend(filter(one.__lt__, list(items))),
-        lambda items, one: operator.iadd(items, filter(one.__lt__, list(items))),
-        lambda items, one: items.__setitem__(slice(1), filter(one.__lt__, list(items))),
-    ],
-)
-def test_a_function_of_c_that_breaks_writes_once(change, make):
-    def program(items, one):
-        change(items, one)
-        return one
-
-    def weights(items):
-        return [getattr(item, "weight", item).item() for item in items]
-
-    compiled = t.compile(program, backend="eager")
-    for order in ((1, 3, 2, 5), (1, 3, 2, 5), (4, 2, 5, 1)):
-        given, expected = ([make(t.tensor(float(n))) for n in order] for _ in range(2))
-        program(expected, make(t.tensor(2.0)))
-        compiled(given, make(t.tensor(2.0)))
-        assert weights(given) == weights(expected)
-
-
-@pytest.mark.parametrize(
-    "filled",
-    [
-        lambda keys: set(keys),
-        lambda keys: {keys[0], *keys},
-        lambda keys: dict.fromkeys(keys, 1),
-        lambda keys: collections.OrderedDict((key, 1) for key in keys),
-        lambda keys: collections.Counter(keys),
-        lambda keys: (lambda made: (made.update(keys), made)[1])({keys[0]}),
-        lambda keys: (lambda made: (made.update(dict.fromkeys(keys, 1)), made)[1])({keys[0]: 3}),
-        lambda keys: (lambda made: (made.remove(keys[2]), made)[1])(collections.deque(keys)),
-    ],
-)
-def test_containers_with_keys_that_break_are_filled_once(filled):
-    def program(x):
-        made = filled([Weighed(row) for row in x])
-        return len(made), [key.weight for key in made]
-
-    compiled = t.compile(program, backend="eager")
-    for numbers in ([1.0, 2.0, 1.0], [1.0, 2.0, 1.0], [3.0, 3.0, 3.0]):
-        assert is_same(compiled(t.tensor(numbers)), program(t.tensor(numbers)))

@@ -160,7 +160,7 @@ Capture::~Capture() {
 }
 
 void Capture::begin_frame(State& state) {
-  frames_[state.frame] = Frame{-1, {}, {}};
+  frames_[state.frame] = Frame{.number = -1};
   // One that is thrown into may be on its way out, past the end of its weak references.
   if (!taeda_frame_is_generator(state.frame) || PyErr_Occurred()) return;
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
@@ -170,6 +170,7 @@ void Capture::begin_frame(State& state) {
 
 bool Capture::begin_call(State& state) {
   begin_frame(state);
+  frame_of(state).is_shown_to_c = is_looked_at_;
   if (state.next != state.code->instructions.data()) return true;  // a generator goes on
   try {
     import_defaults(state.frame);
@@ -224,6 +225,8 @@ Flow Capture::execute(State& state) {
   const int64_t frames_ended = num_frames_ended_;
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
+  const bool was_looked_at = is_looked_at_;
+  is_looked_at_ = state.top > base && is_iterator_of_c(state.peek(1));
   Flow flow = Flow::Raise;
   bool is_break = false, is_exact = false, is_settled = false;
   const int64_t number = ++num_executed_;
@@ -252,6 +255,7 @@ Flow Capture::execute(State& state) {
     is_break = is_settled = is_abandoned_ = true;
     reason_ = error.what();
   }
+  is_looked_at_ = was_looked_at;
   bool is_inside = false;  // of C, which had begun
   if (!is_break && is_broken_) is_break = true;
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
@@ -315,6 +319,7 @@ Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
   static const int pop_top = opcode_number("POP_TOP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
+  static const int yields = opcode_number("YIELD_VALUE");
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
   if (way.handler != nullptr) return (this->*way.handler)(state, at.argument);
@@ -329,6 +334,8 @@ Flow Capture::dispatch(State& state) {
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
+  if ((at.opcode == returns[0] || at.opcode == yields) && frame_of(state).is_shown_to_c)
+    open_deep(state.peek(1));
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
@@ -646,6 +653,7 @@ Flow Capture::contains(State& state, int argument) {
   if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
       check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
+  is_looked_at_ = true;
   return run::CONTAINS_OP_(state, argument);
 }
 
