@@ -308,3 +308,51 @@ def test_an_item_that_no_graph_takes_is_not_lost():
     items = [values, values.conj(), values]
     for _ in range(2):
         assert taeda.compile(program, backend="eager")(items) == program(items)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: list(map(float, x)),
+        lambda x: list(map(taeda.Tensor.item, iter(list(x)))),
+        lambda x: sum(map(float, x)),
+        lambda x: [value * 2 for value in map(float, x)],
+        lambda x: [*map(float, x), 0.0],
+        lambda x: dict(zip("abc", map(float, x), strict=True)),
+        lambda x: (lambda *numbers: numbers)(*map(float, x)),
+        lambda x: (lambda numbers: (numbers.extend(map(float, x)), numbers))([0.0]),
+        lambda x: (lambda it: (next(it), next(it), list(it)))(map(float, x)),
+        lambda x: (lambda at: (list(at), list(at)))({"rest": map(float, x)}["rest"]),
+        lambda x: dict([map(float, x[:2]), map(float, x[1:])]),
+        lambda x: len(list(filter(lambda row: row > 1, x))),
+        lambda x: len(list(filter(None, iter(x)))),
+        lambda x: list(itertools.takewhile(lambda row: row < 3, iter(x))),
+        lambda x: (lambda it: (any(it), list(it)))(iter(x)),
+        lambda x: (lambda it: (2.0 in it, list(it)))(iter(x)),
+        lambda x: (lambda it: (sorted(it, key=lambda row: -float(row)), list(it)))(iter(x)),
+        lambda x: (min(iter(x)), max(iter(x)), sorted(iter(x))),
+        lambda x: (lambda a, *rest: (a, rest))(*iter(x.tolist())),
+    ],
+)
+def test_a_break_inside_of_c_takes_nothing_from_its_iterator(program):
+    compiled = taeda.compile(program, backend="eager")
+    for numbers in ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [4.0, 1.0, 2.0]):
+        assert str(compiled(taeda.tensor(numbers))) == str(program(taeda.tensor(numbers)))
+
+
+def test_a_property_that_breaks_behind_a_step_of_its_iterator():
+    class Source:
+        def __init__(self, rest):
+            self.rest = rest
+
+        @property
+        def number(self):
+            value = next(self.rest)
+            graph_break()
+            return value
+
+    def program(x):
+        source = Source(iter([2.0, 3.0]))
+        return x * source.number + source.number
+
+    assert taeda.equal(taeda.compile(program, backend="eager")(X), program(X))

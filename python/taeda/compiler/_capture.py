@@ -21,6 +21,7 @@ __all__ = [
     "add_hook",
     "advance",
     "apply_function",
+    "caller_of",
     "constant_numbers",
     "initialize_module",
     "make_body",
@@ -254,6 +255,11 @@ def advance(iterator, count):
     """Takes so many items from an iterator, or what is left of them."""
     for _ in range(count):
         next(iterator, None)
+
+
+def caller_of(function):
+    """A function of Python that calls another, whatever that is."""
+    return lambda *args, **kwargs: function(*args, **kwargs)
 
 
 def make_exception(kind, args, attributes):

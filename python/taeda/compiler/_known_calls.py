@@ -132,6 +132,9 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 _SUBSTITUTES = {
     "builtins": {"object.__reduce_ex__": "_value_substitutes"},
     "copy": {"deepcopy": "_value_substitutes"},
+    "operator": dict.fromkeys(
+        ("attrgetter.__call__", "methodcaller.__call__"), "_value_substitutes"
+    ),
     "logging": dict.fromkeys(
         (
             "Logger.isEnabledFor",
@@ -253,6 +256,11 @@ def _json(module):
     # What these classes make is called, and reads its arguments.
     yield from _as(PURE, module.make_encoder, module.make_scanner)
     yield from _all_pure(module)
+
+
+def _operators_of_objects(module):
+    yield from _all_pure(module)
+    yield from _as(PURE, module.attrgetter.__reduce__, module.methodcaller.__reduce__)
 
 
 def _itertools(module):
@@ -397,7 +405,7 @@ _TABLES = {
     # A record reads the stack, the clock and the process; a logger is the same at every call.
     "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
     "math": _all_pure,
-    "operator": _all_pure,
+    "operator": _operators_of_objects,
     "posix": _paths,
     "re": _regular_expressions,
     "sys": lambda m: _as(PURE, m.exc_info, m.exception, m.intern, m.getrecursionlimit),

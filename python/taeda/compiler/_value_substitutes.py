@@ -1,10 +1,12 @@
-"""What captures enter in place of checks, copies of objects and tensors of lists.
+"""What captures enter in place of checks, copies of objects, attributes that C reads and tensors of
+lists.
 
 The functions themselves ask data, or are C: these spell out the same as calls that a graph holds.
 """
 
 import copy
 import copyreg
+import operator
 import types
 
 import taeda
@@ -72,6 +74,29 @@ def _reduce_ex(self, protocol):
 substitute(copy.deepcopy)(
     types.FunctionType(copy.deepcopy.__code__, vars(copy), "deepcopy", copy.deepcopy.__defaults__)
 )
+
+
+# ---- attributes that C reads ----
+
+
+@substitute(operator.attrgetter.__call__)
+def _get_attributes(getter, object_, /):
+    def found(name):
+        value = object_
+        for part in name.split("."):
+            value = getattr(value, part)
+        return value
+
+    names = getter.__reduce__()[1]
+    return found(names[0]) if len(names) == 1 else tuple(found(name) for name in names)
+
+
+@substitute(operator.methodcaller.__call__)
+def _call_method(caller, object_, /):
+    make, args = caller.__reduce__()
+    if make is operator.methodcaller:
+        return getattr(object_, args[0])(*args[1:])
+    return getattr(object_, make.args[0])(*args, **make.keywords)
 
 
 # ---- checks of data ----

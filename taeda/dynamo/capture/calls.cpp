@@ -20,26 +20,6 @@ PyObject* builtin(const char* name) {
   return found;
 }
 
-// Functions that see what stands for a number, where C calls them: map(type, numbers).
-bool asks_for_classes(PyObject* object) {
-  static PyObject* const isinstance_ = builtin("isinstance");
-  static PyObject* const id_ = builtin("id");
-  return object == reinterpret_cast<PyObject*>(&PyType_Type) || object == isinstance_ ||
-         object == id_;
-}
-
-// Functions and classes of C that call one of their arguments.
-bool is_iterated(PyObject* callable) {
-  static PyObject* const known[] = {builtin("map"),
-                                    builtin("filter"),
-                                    builtin("sorted"),
-                                    builtin("min"),
-                                    builtin("max"),
-                                    imported("itertools", "starmap"),
-                                    imported("itertools", "groupby")};
-  return std::find(std::begin(known), std::end(known), callable) != std::end(known);
-}
-
 }  // namespace
 
 PyObject* descriptor_of(PyObject* method) {
@@ -186,7 +166,12 @@ PyObject* Capture::call_extreme(const Call& call) {
   return need(python::wrap(result));
 }
 
-PyObject* Capture::call_native(const Call& call, CallKind kind) {
+PyObject* Capture::call_native(const Call& given, CallKind kind) {
+  Call call = given;
+  put_in_function(call);
+  if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
+      is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
+    throw Break{"a default dict of objects of C"};
   static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
   static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
   if (call.callable == instance_check || call.callable == subclass_check) {
@@ -195,8 +180,6 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
   }
   for (PyObject* value : call.values) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
-    if (asks_for_classes(value) && is_iterated(call.callable))
-      throw Break{"an iterator of C that asks for classes"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
@@ -218,6 +201,7 @@ PyObject* Capture::call_native(const Call& call, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
+  is_looked_at_ = looks_inside(call);
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
   if (has_items) check_references(call.values[0], items);
@@ -763,8 +747,14 @@ PyObject* Capture::call(State& state, Call call) {
   if (is_operator(call.callable)) return call_operator(call);
   // What a pure class makes is pure: operator.itemgetter(1).
   if (find(call.callable) == nullptr &&
-      recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure)
-    return call_native(call, CallKind::Pure);
+      recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure) {
+    static PyObject* const name = PyUnicode_InternFromString("__call__");
+    PyObject* found = _PyType_Lookup(type, name);
+    PyObject* own = found == nullptr ? nullptr : recorder_.substitute_of(found);
+    if (own == nullptr) return call_native(call, CallKind::Pure);
+    call.values.insert(call.values.begin(), call.callable);
+    return need(PyObject_Vectorcall(own, call.values.data(), call.positional + 1, call.names));
+  }
   if (!is_opaque(call.callable) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     static PyObject* const name = PyUnicode_InternFromString("__call__");
     PyObject* found = _PyType_Lookup(type, name);

@@ -148,6 +148,7 @@ class Capture final : public Capturing {
     int number = 0;
     std::vector<bool> is_unread;  // slots that still hold objects of the program
     Owned locals;                 // the dict of locals()
+    bool is_shown_to_c = false;   // what it gives: C looks inside
   };
 
   // ---- stand-ins (stand_ins.cpp) ----
@@ -242,6 +243,12 @@ class Capture final : public Capturing {
   PyObject* call_class_getter(PyObject* descriptor, PyObject* name, const Call& call);
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
+  // Of functions that C calls (called_by_c.cpp).
+  bool is_entered_by_c(PyObject* callable);
+  static bool is_iterator_of_c(PyObject* object);
+  static bool looks_inside(const Call& call);
+  // Puts one that the hook would not see into a function of Python.
+  void put_in_function(Call& call);
   PyObject* call_extreme(const Call& call);
   PyObject* call_math(const Call& call);
   PyObject* call_number_function(const Call& call);
@@ -330,6 +337,7 @@ class Capture final : public Capturing {
   bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
                        bool is_own, int64_t number);
   bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
+  bool may_change(const State& state, const std::vector<Owned>& operands) const;
   bool shows_tensor(PyObject* operand) const;
   void read_stack(State& state);
   Flow dispatch(State& state);
@@ -411,14 +419,17 @@ class Capture final : public Capturing {
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
   std::unordered_set<PyObject*> made_functions_;  // by the captured program; kept
-  std::vector<Owned> generators_;                 // weak references to those that began to run
-  int64_t writes_ = 0;                            // instructions so far that wrote to something
-  int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
-  bool is_broken_ = false;                        // in a frame that a C function called
+  // Those that C is given, and what they call; kept.
+  std::unordered_map<PyObject*, PyObject*> callers_;
+  std::vector<Owned> generators_;  // weak references to those that began to run
+  int64_t writes_ = 0;             // instructions so far that wrote to something
+  int64_t num_frames_ended_ = 0;   // of those that were entered or called by C
+  bool is_broken_ = false;         // in a frame that a C function called
   bool is_abandoned_ = false;
-  Owned interruption_;        // what a handler of a signal raised
-  int64_t num_executed_ = 0;  // instructions
-  int64_t break_at_ = 0;      // one of them
+  bool is_looked_at_ = false;  // what a frame gives that C calls now (called_by_c.cpp)
+  Owned interruption_;         // what a handler of a signal raised
+  int64_t num_executed_ = 0;   // instructions
+  int64_t break_at_ = 0;       // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
   int64_t doubts_at_ = 0;

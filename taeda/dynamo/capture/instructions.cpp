@@ -160,7 +160,7 @@ Capture::~Capture() {
 }
 
 void Capture::begin_frame(State& state) {
-  frames_[state.frame] = Frame{-1, {}, {}};
+  frames_[state.frame] = Frame{.number = -1};
   // One that is thrown into may be on its way out, past the end of its weak references.
   if (!taeda_frame_is_generator(state.frame) || PyErr_Occurred()) return;
   Owned reference(PyWeakref_NewRef(taeda_frame_generator(state.frame), nullptr));
@@ -170,6 +170,7 @@ void Capture::begin_frame(State& state) {
 
 bool Capture::begin_call(State& state) {
   begin_frame(state);
+  frame_of(state).is_shown_to_c = is_looked_at_;
   if (state.next != state.code->instructions.data()) return true;  // a generator goes on
   try {
     import_defaults(state.frame);
@@ -224,8 +225,10 @@ Flow Capture::execute(State& state) {
   const int64_t frames_ended = num_frames_ended_;
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
+  const bool was_looked_at = is_looked_at_;
+  is_looked_at_ = state.top > base && is_iterator_of_c(state.peek(1));
   Flow flow = Flow::Raise;
-  bool is_break = false, is_exact = false;
+  bool is_break = false, is_exact = false, is_settled = false;
   const int64_t number = ++num_executed_;
   if (last_generator_at_ > 0 && state.top > base && state.peek(1) != nullptr)
     note_generator(state.peek(1));
@@ -240,23 +243,25 @@ Flow Capture::execute(State& state) {
     is_break = true;
     reason_ = reason.reason;
   } catch (const Abandoned& problem) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     reason_ = problem.reason;
     ends_at_ = problem.ends_at == Abandoned::kHere ? number : problem.ends_at;
   } catch (const Raised& raised) {
     is_exact = raised.is_exact;
   } catch (const Refused&) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     failure_ = Owned(taeda_take_raised());
   } catch (const std::exception& error) {
-    is_break = is_abandoned_ = true;
+    is_break = is_settled = is_abandoned_ = true;
     reason_ = error.what();
   }
+  is_looked_at_ = was_looked_at;
+  bool is_inside = false;  // of C, which had begun
   if (!is_break && is_broken_) is_break = true;
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
-    is_break =
+    is_break = is_inside =
         breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
   if (!is_break) {
     const bool is_in_transform = recorder_.num_levels() != modes_.num_levels;
@@ -270,11 +275,11 @@ Flow Capture::execute(State& state) {
     return flow;
   }
   PyErr_Clear();
-  // What was done before the break cannot be taken back: writes, and items that a C function took
-  // from an iterator (list(map(f, items)), where f breaks).
-  const auto is_iterator = [](const Owned& o) { return o && PyIter_Check(o.get()); };
-  const bool has_written = writes_ != writes && (is_broken_ || num_frames_ended_ != frames_ended);
-  if (has_written || (is_broken_ && std::any_of(operands.begin(), operands.end(), is_iterator))) {
+  // What was done before the break cannot be taken back: the capture is made again, up to here.
+  const bool has_run = num_frames_ended_ != frames_ended;
+  is_settled |= ends_at_ == Abandoned::kAsAWhole;
+  if (!is_settled &&
+      (has_run || (is_inside && (writes_ != writes || may_change(state, operands))))) {
     is_abandoned_ = true;
     ends_at_ = number;
   }
@@ -317,6 +322,7 @@ Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
   static const int pop_top = opcode_number("POP_TOP");
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
+  static const int yields = opcode_number("YIELD_VALUE");
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
   if (way.handler != nullptr) return (this->*way.handler)(state, at.argument);
@@ -332,6 +338,8 @@ Flow Capture::dispatch(State& state) {
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));
   if (at.opcode == returns[1]) check_ends_of(state, nullptr);
+  if ((at.opcode == returns[0] || at.opcode == yields) && frame_of(state).is_shown_to_c)
+    open_deep(state.peek(1));
   if (way.below > 0) open(state.peek(at.argument + way.below));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
@@ -649,6 +657,7 @@ Flow Capture::contains(State& state, int argument) {
   if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
       check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
+  is_looked_at_ = true;
   return run::CONTAINS_OP_(state, argument);
 }
 

@@ -78,6 +78,28 @@ size_t num_operands(const State& state, int looked_at) {
 
 }  // namespace
 
+// Whether C, which stopped inside of this instruction, may have changed something before: written
+// to a container, or taken items from an iterator (list(map(float, x))) that is in reach of an
+// operand.
+bool Capture::may_change(const State& state, const std::vector<Owned>& operands) const {
+  const auto is_fixed = [&](const auto& self, PyObject* object) -> bool {
+    if (object == nullptr || is_immutable(object) || recorder_.is_value(object)) return true;
+    if (PyTuple_CheckExact(object)) {
+      PyObject** items = PySequence_Fast_ITEMS(object);
+      return std::all_of(items, items + PyTuple_GET_SIZE(object),
+                         [&](PyObject* item) { return self(self, item); });
+    }
+    if (PyCFunction_Check(object)) return self(self, PyCFunction_GET_SELF(object));
+    if (PyType_Check(object))
+      return !(reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    return PyModule_Check(object) || is_native_function(object);
+  };
+  const size_t count =
+      std::min(operands.size(), num_operands(state, ways()[state.now->opcode].operands));
+  return !std::all_of(operands.end() - static_cast<ptrdiff_t>(count), operands.end(),
+                      [&](const Owned& operand) { return is_fixed(is_fixed, operand.get()); });
+}
+
 bool Capture::shows_tensor(PyObject* operand) const {
   if (operand == nullptr) return false;
   if (recorder_.is_tensor_value(operand)) return true;

@@ -183,6 +183,8 @@ class Recipes {
 
   int make(PyObject* object) {
     using Kind = Action::Kind;
+    if (const auto caller = capture_.callers_.find(object); caller != capture_.callers_.end())
+      return note(object, value(caller->second));
     const Capture::Outside* outside = capture_.find(object);
     if (outside != nullptr && outside->source >= 0) return note(object, path(outside->source));
     if (outside != nullptr) return effect(object);

@@ -1,0 +1,192 @@
+"""Functions of C that a compiled program calls: those that write and break, and those that call."""
+
+import bisect
+import collections
+import functools
+import heapq
+import importlib
+import itertools
+import math
+import operator
+
+import pytest
+from compiled_case import is_same, outcome
+from under_test import NAME, t
+
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
+
+# ---- that write and break ----
+
+
+class Weighed:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __lt__(self, other):
+        return bool(self.weight < other.weight)
+
+    def __eq__(self, other):
+        return bool(self.weight == other.weight)
+
+    def __hash__(self):
+        return hash(self.weight.item() < 9)
+
+
+@pytest.mark.parametrize("make", [lambda row: row, Weighed], ids=["tensors", "objects"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda items, one: heapq.heappush(items, one),
+        lambda items, one: heapq.heappop(items),
+        lambda items, one: heapq.heapreplace(items, one),
+        lambda items, one: heapq.heappushpop(items, one),
+        lambda items, one: heapq.heapify(items),
+        lambda items, one: bisect.insort(items, one),
+        lambda items, one: items.sort(),
+        lambda items, one: items.sort(key=lambda item: getattr(item, "weight", item).item()),
+        lambda items, one: items.remove(items[-1]),
+        lambda items, one: items.extend(filter(one.__lt__, list(items))),
+        lambda items, one: operator.iadd(items, filter(one.__lt__, list(items))),
+        lambda items, one: items.__setitem__(slice(1), filter(one.__lt__, list(items))),
+    ],
+)
+def test_a_function_of_c_that_breaks_writes_once(change, make):
+    def program(items, one):
+        change(items, one)
+        return one
+
+    def weights(items):
+        return [getattr(item, "weight", item).item() for item in items]
+
+    compiled = t.compile(program, backend="eager")
+    for order in ((1, 3, 2, 5), (1, 3, 2, 5), (4, 2, 5, 1)):
+        given, expected = ([make(t.tensor(float(n))) for n in order] for _ in range(2))
+        program(expected, make(t.tensor(2.0)))
+        compiled(given, make(t.tensor(2.0)))
+        assert weights(given) == weights(expected)
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        lambda keys: set(keys),
+        lambda keys: {keys[0], *keys},
+        lambda keys: dict.fromkeys(keys, 1),
+        lambda keys: collections.OrderedDict((key, 1) for key in keys),
+        lambda keys: collections.Counter(keys),
+        lambda keys: (lambda made: (made.update(keys), made)[1])({keys[0]}),
+        lambda keys: (lambda made: (made.update(dict.fromkeys(keys, 1)), made)[1])({keys[0]: 3}),
+        lambda keys: (lambda made: (made.remove(keys[2]), made)[1])(collections.deque(keys)),
+    ],
+)
+def test_containers_with_keys_that_break_are_filled_once(filled):
+    def program(x):
+        made = filled([Weighed(row) for row in x])
+        return len(made), [key.weight for key in made]
+
+    compiled = t.compile(program, backend="eager")
+    for numbers in ([1.0, 2.0, 1.0], [1.0, 2.0, 1.0], [3.0, 3.0, 3.0]):
+        assert is_same(compiled(t.tensor(numbers)), program(t.tensor(numbers)))
+
+
+# ---- that call ----
+
+
+class Entry:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    @property
+    def double(self):
+        return self.value * 2
+
+
+CALLED_BY_C = [
+    lambda x, rows, names, items: list(map(print, [1, 2])),
+    lambda x, rows, names, items: sorted([2], key=functools.partial(print, 1)),
+    lambda x, rows, names, items: list(itertools.accumulate([1, 2, 3], print)),
+    lambda x, rows, names, items: collections.defaultdict(print)["a"],
+    lambda x, rows, names, items: (list(map(rows.append, [[1], [x]])), rows),
+    lambda x, rows, names, items: ([*itertools.filterfalse(rows.append, [[1], [2]])], rows),
+    lambda x, rows, names, items: (list(iter(rows.pop, rows[0])), rows),
+    lambda x, rows, names, items: (list(map(setattr, items, "ab", [1, 2])), items),
+    lambda x, rows, names, items: list(map(names.get, ["a", "c"])),
+    lambda x, rows, names, items: list(filter(names.__contains__, "abc")),
+    lambda x, rows, names, items: (list(map(names.setdefault, "ac", [5, 6])), names),
+    lambda x, rows, names, items: max(names, key=names.get),
+    lambda x, rows, names, items: max([0, 1], key=rows.__getitem__),
+    lambda x, rows, names, items: max([0, 1], key=lambda i: rows[i]),
+    lambda x, rows, names, items: (list(map(type, items)), list(map(len, iter(rows)))),
+    lambda x, rows, names, items: any(row for row in rows),
+    lambda x, rows, names, items: [*filter(None, (row for row in rows))],
+    lambda x, rows, names, items: rows[1] in (row for row in rows),
+    lambda x, rows, names, items: functools.reduce(operator.add, (row for row in rows), []),
+    lambda x, rows, names, items: list(map(operator.attrgetter("value"), items)),
+    lambda x, rows, names, items: sorted(items, key=operator.attrgetter("double", "name")),
+    lambda x, rows, names, items: list(map(getattr, items, ["value", "double"])),
+    lambda x, rows, names, items: operator.attrgetter("value")(items[0]),
+    lambda x, rows, names, items: operator.attrgetter("value.real")(items[1]),
+    lambda x, rows, names, items: (
+        setattr(items[0], "value", 7),
+        operator.attrgetter("value")(items[0]),
+    ),
+    lambda x, rows, names, items: operator.methodcaller("__getattribute__", "value")(items[0]),
+    lambda x, rows, names, items: (operator.methodcaller("append", 4)(rows), rows),
+    lambda x, rows, names, items: (operator.methodcaller("sort", reverse=True)(rows), rows),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("program", CALLED_BY_C)
+def test_what_c_calls_is_captured(program, backend):
+    compiled = t.compile(program, backend=backend)
+    for a, b in ((1, 2), (1, 2), (4, 3), (5, 6)):
+        args = (
+            t.ones(2) * a,
+            [[a, b], [b]],
+            {"a": a, "b": b},
+            [Entry("one", a), Entry("two", b)],
+        )
+        assert is_same(outcome(compiled, args), outcome(program, args))
+
+
+def test_iterators_that_live_on_call_what_the_program_gave_them():
+    def program(x, rows):
+        return x + 1, map(rows.append, [1]), map(len, rows)
+
+    rows = [[1], [2, 3]]
+    for _ in range(2):
+        _, adds, lengths = t.compile(program, backend="eager")(t.ones(2), rows)
+        assert adds.__reduce__()[1][0] == rows.append
+        assert lengths.__reduce__()[1][0] is len
+        assert list(lengths) == [1, 2]
+
+
+def test_objects_that_are_called_and_iterated():
+    class Layers(t.nn.Module):
+        def __iter__(self):
+            return iter([1, 2])
+
+    def program(x):
+        return x * next(iter(Layers())), list(map(t.nn.ReLU(), [x]))
+
+    assert is_same(t.compile(program, backend="eager")(t.ones(2)), program(t.ones(2)))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, items: [x * one.value for one in sorted(items, key=operator.attrgetter("value"))],
+        lambda x, items: [x * number for number in map({1: 2, 3: 4}.get, [1, 3])],
+        lambda x, items: [x * number for number in map(math.sqrt, x.shape)],
+        lambda x, items: [x * one.value for one in map(Entry, "ab", x.shape)],
+        lambda x, items: operator.methodcaller("sum", dim=0)(x),
+    ],
+)
+def test_what_c_calls_is_part_of_a_graph(program):
+    counters.clear()
+    compiled = t.compile(program, backend="eager", fullgraph=True, dynamic=True)
+    items = [Entry("one", 2.0), Entry("two", 1.0)]
+    for size in (3, 4, 5):
+        assert is_same(compiled(t.ones(size, 2), items), program(t.ones(size, 2), items))
+    assert counters["stats"]["unique_graphs"] == 1
