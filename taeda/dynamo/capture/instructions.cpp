@@ -170,7 +170,11 @@ void Capture::begin_frame(State& state) {
 
 bool Capture::begin_call(State& state) {
   begin_frame(state);
+  Frame& frame = frame_of(state);
+  frame.taker = std::exchange(taker_, Taker::C);
   if (state.next != state.code->instructions.data()) return true;  // a generator goes on
+  if (state.code->object->co_argcount > 0 && state.slots[0] != nullptr)
+    frame.owner = Owned(Py_NewRef(Py_TYPE(state.slots[0])));
   try {
     import_defaults(state.frame);
   } catch (const Break& reason) {
@@ -185,7 +189,8 @@ bool Capture::begin_call(State& state) {
 }
 
 void Capture::end_frame(TaedaFrame* frame) {
-  frames_.erase(frame);
+  if (const auto node = frames_.extract(frame); node && node.mapped().taker == Taker::Reader)
+    taker_ = Taker::Reader;
   ++num_frames_ended_;
 }
 
@@ -256,8 +261,7 @@ Flow Capture::execute(State& state) {
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
-    is_break =
-        breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
+    is_break = breaks_at_error(state, operands, is_exact, number);
   if (!is_break) {
     const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
                              recorder_.num_levels() != modes_.num_levels ||
@@ -313,6 +317,7 @@ void Capture::read_stack(State& state) {
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
   static const int pop_top = opcode_number("POP_TOP");
+  static const int slices[] = {opcode_number("BINARY_SLICE"), opcode_number("STORE_SLICE")};
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   const Instruction& at = *state.now;
   const Way& way = ways()[at.opcode];
@@ -326,6 +331,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0] || at.opcode == returns[1]) check_ends_of(state);
   if (way.below > 0) open(state.peek(at.argument + way.below));
@@ -580,6 +586,7 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   open(container.get());
   open_deep(key.get());
+  if (recorder_.is_tensor_value(container.get())) key = index_of(key.get());
   state.push(container.release());
   state.push(key.release());
   return run::BINARY_SUBSCR_(state, argument);
@@ -599,6 +606,8 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
+  if (recorder_.is_tensor_value(container))
+    Py_SETREF(state.peek(1), index_of(state.peek(1)).release());
   const Owned kept(Py_NewRef(container)), items = items_of(container);
   const Flow flow = run::STORE_SUBSCR_(state, argument);
   if (flow != Flow::Raise) check_references(kept.get(), items);
