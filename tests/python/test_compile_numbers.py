@@ -1,5 +1,6 @@
 """Numbers that change between calls, in factories, fills and arguments: one graph, on all backends."""
 
+import functools
 import importlib
 import itertools
 import json
@@ -378,6 +379,41 @@ def test_a_method_that_gives_no_number_is_an_error_of_the_program():
 
     compiled = t.compile(program, backend="eager")
     for n in (2, 3, 5):
+        assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
+
+
+class Bound:
+    """A method that is no function of its class."""
+
+    def __get__(self, instance, owner):
+        return functools.partial(lambda self: self.n, instance)
+
+
+class Unusual(Sized):
+    def __bool__(*args):
+        return args[0].n > 3
+
+    __hash__ = functools.partialmethod(lambda self, step: self.n + step, 1)
+    __index__ = Bound()
+
+
+UNUSUAL = {
+    "index": lambda s: (list(range(9))[s], list(itertools.islice(range(9), s)), "a".ljust(s)),
+    "hash": lambda s: (hash(s), {s: 1}[s]),
+    "truth": lambda s: (bool(s), 1 if s else 2),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_methods_that_no_class_has_as_functions(name):
+    def program(x, n):
+        try:
+            return x * n, UNUSUAL[name](Unusual(n))
+        except (TypeError, ValueError) as error:
+            return "handled", str(error)
+
+    compiled = t.compile(program, backend="eager")
+    for n in (2, 3, 4, 5, 4):
         assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
 
 

@@ -338,9 +338,9 @@ class Capture final : public Capturing {
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
   // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
-  // is one of the program's.
+  // is one of the program's; `saw_symbols`: so did C in the instruction of this number.
   bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                       int64_t number);
+                       bool saw_symbols, int64_t number);
   bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
   bool shows_tensor(PyObject* operand) const;
   void read_stack(State& state);
@@ -422,6 +422,7 @@ class Capture final : public Capturing {
   int64_t num_frames_ended_ = 0;                  // of those that were entered or called by C
   bool is_broken_ = false;                        // in a frame that a C function called
   Taker taker_ = Taker::C;                        // of the next one
+  int64_t num_symbols_given_ = 0;                 // to C, by such frames
   bool is_abandoned_ = false;
   Owned interruption_;        // what a handler of a signal raised
   int64_t num_executed_ = 0;  // instructions

@@ -173,8 +173,12 @@ bool Capture::begin_call(State& state) {
   Frame& frame = frame_of(state);
   frame.taker = std::exchange(taker_, Taker::C);
   if (state.next != state.code->instructions.data()) return true;  // a generator goes on
-  if (state.code->object->co_argcount > 0 && state.slots[0] != nullptr)
-    frame.owner = Owned(Py_NewRef(Py_TYPE(state.slots[0])));
+  // def __int__(*args)
+  PyObject* first = state.code->object->co_nlocalsplus > 0 ? state.slots[0] : nullptr;
+  const bool is_of_all = first != nullptr && state.code->object->co_argcount == 0 &&
+                         PyTuple_CheckExact(first) && PyTuple_GET_SIZE(first) > 0;
+  if (is_of_all) first = PyTuple_GET_ITEM(first, 0);
+  if (first != nullptr) frame.owner = Owned(Py_NewRef(Py_TYPE(first)));
   try {
     import_defaults(state.frame);
   } catch (const Break& reason) {
@@ -227,6 +231,7 @@ Flow Capture::execute(State& state) {
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
   const int64_t frames_ended = num_frames_ended_;
+  const int64_t symbols = num_symbols_given_;
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   Flow flow = Flow::Raise;
@@ -261,7 +266,7 @@ Flow Capture::execute(State& state) {
   if (!is_break && flow == Flow::Raise && num_frames_ended_ == frames_ended)
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
-    is_break = breaks_at_error(state, operands, is_exact, number);
+    is_break = breaks_at_error(state, operands, is_exact, num_symbols_given_ != symbols, number);
   if (!is_break) {
     const bool is_in_scope = !locks_.empty() || num_undivided_ != 0 ||
                              recorder_.num_levels() != modes_.num_levels ||

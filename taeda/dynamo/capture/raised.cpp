@@ -131,7 +131,7 @@ bool Capture::names_sizes(PyObject* exception, const std::vector<Owned>& operand
 }
 
 bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                              int64_t number) {
+                              bool saw_symbols, int64_t number) {
   Owned raised(taeda_take_raised());
   const bool is_own = !raised_at_.contains(raised.get());  // and none of a frame that it called
   const auto any_operand = [&](const auto& is_one) {
@@ -146,7 +146,7 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   // Calls that nest too deeply do so with numbers, too.
   const bool is_depth = PyErr_GivenExceptionMatches(raised.get(), PyExc_RecursionError);
-  if (is_own && !is_exact && !is_depth && any_operand(has_symbols)) {
+  if (is_own && !is_exact && !is_depth && (saw_symbols || any_operand(has_symbols))) {
     reason_ = "an operation that symbols do not have";
     return true;
   }

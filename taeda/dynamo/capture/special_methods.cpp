@@ -3,8 +3,9 @@
 // Note [Numbers for C]: C takes int, float and bool objects from __int__, __len__ and the like, and
 // refuses symbols. So a symbol becomes the number that it stands for, with a guard, when it leaves
 // the frame of such a method for C. Where the program asks for nothing but that number, it gets the
-// symbol. Functions of C that go by the classes of what they find have numbers in place of all
-// symbols, in their arguments and in what functions of the program give to them.
+// symbol. An error of C that got symbols from other frames is a break. Functions of C that go by
+// the classes of what they find have numbers in place of all symbols, in their arguments and in
+// what functions of the program give to them.
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +54,10 @@ PyObject* Capture::give_to_c(TaedaFrame* frame, PyObject* result) {
   const bool is_number = known.taker == Taker::C && owner != nullptr &&
                          python::is_symbolic(result) &&
                          gives_number_to_c(owner, taeda_frame_function(frame));
-  if (!is_number && known.taker != Taker::Reader) return result;
+  if (!is_number && known.taker != Taker::Reader) {
+    num_symbols_given_ += known.taker == Taker::C && has_symbols(result);
+    return result;
+  }
   const Owned given(result);
   try {
     Seen seen;
