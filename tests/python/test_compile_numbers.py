@@ -1,8 +1,12 @@
 """Numbers that change between calls, in factories, fills and arguments: one graph, on all backends."""
 
+import functools
 import importlib
+import itertools
+import json
 import math
 import operator
+import struct
 
 import pytest
 from under_test import NAME, t
@@ -284,3 +288,199 @@ def test_a_result_has_no_gradient():
 
     whole = t.compile(program, backend="eager", fullgraph=True)
     assert whole(t.ones(2))[1]
+
+
+class Sized:
+    """Its special methods give a number that changes."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __int__(self):
+        return self.n
+
+    def __float__(self):
+        return self.n / 2
+
+    def __bool__(self):
+        return self.n > 3
+
+    def __eq__(self, other):
+        return isinstance(other, Sized) and self.n == other.n
+
+    __index__ = __hash__ = __length_hint__ = lambda self: self.n
+
+
+# Of a list, and an object whose methods give numbers to C.
+TAKEN_BY_C = {
+    "item": lambda a, s: a[s],
+    "slice": lambda a, s: (a[:s], a[s:], slice(s).indices(9)),
+    "range": lambda a, s: list(range(s)),
+    "hash": lambda a, s: ({s: 1}[s], hash(s), len({s, Sized(s.n)})),
+    "truth": lambda a, s: (bool(s), not s, 1 if s else 2),
+    "rounded": lambda a, s: round(3.14159, s),
+    "math": lambda a, s: (math.sqrt(s), math.factorial(s), math.gcd(s, 4)),
+    "texts": lambda a, s: (hex(s), chr(s), "%d" % s, "a".ljust(s)),
+    "written": lambda a, s: (a.insert(s, 9), a.pop(s), a),
+    "hint": lambda a, s: operator.length_hint(s),
+    "mapped": lambda a, s: (list(map(int, [s])), list(map(float, [s]))),
+    "iterators": lambda a, s: list(itertools.islice(a, s)),
+    "tensor": lambda a, s: t.ones(9)[:s].sum(),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_BY_C)
+def test_methods_that_give_numbers_to_c(name):
+    def program(x, n):
+        try:
+            return x * n, TAKEN_BY_C[name](list(range(9)), Sized(n))
+        except TypeError as error:
+            return "handled", str(error)
+
+    compiled = t.compile(program, backend="eager")
+    for n in (2, 3, 4, 5, 4):
+        assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
+
+
+@pytest.mark.parametrize("convert", [int, float, operator.index])
+def test_a_number_that_a_method_gives_stays_one_of_every_graph(convert):
+    @t.compile(backend="eager", fullgraph=True, dynamic=True)
+    def program(x):
+        return x * convert(Sized(x.shape[0]))
+
+    counters.clear()
+    for n in (3, 4, 7):
+        assert t.equal(program(t.ones(n)), t.full((n,), convert(Sized(n))))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_a_method_that_gives_no_number_is_an_error_of_the_program():
+    class Wrong:
+        def __init__(self, n):
+            self.n = n
+
+        def __int__(self):
+            return self.n / 2
+
+        def __float__(self):
+            return self.n
+
+        def __bool__(self):
+            return self.n
+
+    def program(x, n):
+        told = []
+        for convert in (int, float, bool):
+            try:
+                told.append(convert(Wrong(n)))
+            except TypeError as error:
+                told.append(str(error))
+        return x * n, told
+
+    compiled = t.compile(program, backend="eager")
+    for n in (2, 3, 5):
+        assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
+
+
+class Bound:
+    """A method that is no function of its class."""
+
+    def __get__(self, instance, owner):
+        return functools.partial(lambda self: self.n, instance)
+
+
+class Unusual(Sized):
+    def __bool__(*args):
+        return args[0].n > 3
+
+    __hash__ = functools.partialmethod(lambda self, step: self.n + step, 1)
+    __index__ = Bound()
+
+
+UNUSUAL = {
+    "index": lambda s: (list(range(9))[s], list(itertools.islice(range(9), s)), "a".ljust(s)),
+    "hash": lambda s: (hash(s), {s: 1}[s]),
+    "truth": lambda s: (bool(s), 1 if s else 2),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_methods_that_no_class_has_as_functions(name):
+    def program(x, n):
+        try:
+            return x * n, UNUSUAL[name](Unusual(n))
+        except (TypeError, ValueError) as error:
+            return "handled", str(error)
+
+    compiled = t.compile(program, backend="eager")
+    for n in (2, 3, 4, 5, 4):
+        assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
+
+
+class Held:
+    def __init__(self, n):
+        self.n = n
+
+
+# What functions of C make of numbers by their classes.
+READ_BY_C = {
+    "json": lambda n: json.dumps({"n": [n, (n / 4, None)], n: n > 3}),
+    "json in lines": lambda n: json.dumps({"n": n, "l": [n / 4]}, indent=1),
+    "json of objects": lambda n: json.dumps([Held(n), n], default=lambda o: {"n": o.n}),
+    "struct": lambda n: struct.unpack("<id?", struct.pack("<id?", n, n / 4, n > 3)),
+    "methods": lambda n: (int.__repr__(n), float.hex(n / 4), int.__add__(n, 1), int.bit_length(n)),
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_C)
+def test_numbers_that_c_reads_by_class(name):
+    def program(x, n):
+        try:
+            return x * n, READ_BY_C[name](n)
+        except TypeError as error:
+            return "handled", str(error)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for n in (2, 3, 5, 5):
+        assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
+
+
+# Of a float.
+REFUSED_BY_C = {
+    "text": lambda f: "%(f)x" % {"f": f},
+    "item": lambda f: operator.itemgetter(f)([1, 2]),
+    "json": lambda f: json.dumps([f, Held(f)]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_C)
+def test_errors_of_c_name_the_classes_of_numbers(name):
+    def program(x, f):
+        try:
+            return x * f, REFUSED_BY_C[name](f)
+        except TypeError as error:
+            return x * f, str(error)
+
+    compiled = t.compile(program, backend="eager")
+    for f in (2.5, 3.5, 4.5):
+        got, expected = compiled(t.ones(2), f), program(t.ones(2), f)
+        assert t.equal(got[0], expected[0]) and got[1] == expected[1]
+
+
+def test_an_index_that_a_method_gives_is_one_of_every_graph():
+    @t.compile(backend="eager", fullgraph=True, dynamic=True)
+    def program(x):
+        n = Sized(x.shape[0] - 1)
+        y = x.clone()
+        y[:n] = 3
+        y[n] = 5
+        return y, x[n], x[None, n:], x[Sized(x.shape[0] - 2) : n]
+
+    counters.clear()
+    for n in (3, 4, 7):
+        x = t.arange(n)
+        written = t.full((n,), 3)
+        written[-1] = 5
+        expected = (written, x[-1], x[None, -1:], x[-2:-1])
+        assert all(map(t.equal, program(x), expected))
+    assert counters["stats"]["unique_graphs"] == 1

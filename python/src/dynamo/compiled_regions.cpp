@@ -200,6 +200,9 @@ class ActiveCapture final : public dynamo::Capturing {
   bool begin_call(State& state) override { return capture_.begin_call(state); }
   void end_frame(TaedaFrame* frame) override { capture_.end_frame(frame); }
   void break_call() override { capture_.break_call(); }
+  PyObject* give_to_c(TaedaFrame* frame, PyObject* result) override {
+    return capture_.give_to_c(frame, result);
+  }
   void note_raised() override {
     dynamo::Owned error(taeda_take_raised());
     const std::string kind = error ? Py_TYPE(error.get())->tp_name : "an error";

@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER = range(21, 27)
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, READS = range(21, 28)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -254,8 +254,9 @@ def _paths(module):
 
 def _json(module):
     # What these classes make is called, and reads its arguments.
-    yield from _as(PURE, module.make_encoder, module.make_scanner)
     yield from _all_pure(module)
+    yield from _as(PURE, module.make_scanner)
+    yield from _as(READS, module.make_encoder)
 
 
 def _operators_of_objects(module):
@@ -393,6 +394,7 @@ _TABLES = {
     "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
     "_operator": _all_pure,
     "_random": _random,
+    "_struct": lambda m: _as(READS, m.pack, m.unpack, m.unpack_from, m.iter_unpack, m.calcsize),
     "_thread": _locks,
     "_warnings": _warnings,
     "builtins": lambda m: _builtins(),

@@ -53,6 +53,11 @@ static bool gives_float(PyObject* base, PyObject* exponent) {
 // The number that a symbol stands for, which is guarded; others are themselves. A new reference.
 PyObject* Capture::number_of(PyObject* number) {
   if (python::is_symfloat(number)) return need(PyNumber_Float(number));
+  if (python::is_symbool(number)) {
+    const int truth = PyObject_IsTrue(number);
+    need(truth);
+    return PyBool_FromLong(truth);
+  }
   return python::is_symint(number) ? need(PyNumber_Index(number)) : Py_NewRef(number);
 }
 
@@ -170,7 +175,7 @@ PyObject* Capture::call_on_numbers(const Call& call) {
   std::vector<Owned> numbers;
   std::vector<PyObject*> given;
   for (PyObject* value : call.values) given.push_back(numbers.emplace_back(number_of(value)).get());
-  PyObject* result = PyObject_Vectorcall(call.callable, given.data(), given.size(), nullptr);
+  PyObject* result = PyObject_Vectorcall(call.callable, given.data(), call.positional, call.names);
   if (result == nullptr) throw Raised{.is_exact = true};
   return result;
 }
@@ -188,13 +193,18 @@ PyObject* Capture::call_logarithm(const Call& call) {
   return need(PyNumber_TrueDivide(parts[0].get(), parts[1].get()));
 }
 
-// Functions that are spelled in others, of finite numbers; null for other calls.
-PyObject* Capture::call_number_function(const Call& call) {
+// Functions that are spelled in others; null for others. Borrowed.
+static PyObject* spelling_of(PyObject* callable) {
   static PyObject* const functions = [] {
     const SessionScope natively(nullptr);
     return imported("taeda.compiler._number_functions", "FUNCTIONS");
   }();
-  PyObject* own = PyDict_GetItemWithError(functions, call.callable);
+  return PyDict_GetItemWithError(functions, callable);
+}
+
+// Such a function of finite numbers; null for other calls.
+PyObject* Capture::call_number_function(const Call& call) {
+  PyObject* own = spelling_of(call.callable);
   if (own == nullptr) return nullptr;
   for (PyObject* value : call.values)
     if (python::is_symfloat(value) && !is_within_finite(value)) return nullptr;
@@ -210,13 +220,14 @@ PyObject* Capture::call_math(const Call& call) {
       !std::all_of(values.begin(), values.end(), is_number))
     return nullptr;
   if (PyObject* result = call_number_function(call)) return result;
-  if (call.names != nullptr) return nullptr;
+  const bool is_spelled = spelling_of(call.callable) != nullptr;
+  if (call.names != nullptr) return is_spelled ? call_on_numbers(call) : nullptr;
   if (const double factor = angle_factor(call.callable); factor != 0 && values.size() == 1) {
     const Owned by(need(PyFloat_FromDouble(factor)));
     return need(PyNumber_Multiply(values[0], by.get()));
   }
   const auto found = math_functions().find(call.callable);
-  if (found == math_functions().end()) return nullptr;
+  if (found == math_functions().end()) return is_spelled ? call_on_numbers(call) : nullptr;
   static PyObject* const log = imported("math", "log");
   if (call.callable == log && values.size() == 2) return call_logarithm(call);
   if (values.size() != found->second.num_args) return nullptr;

@@ -52,7 +52,10 @@ bool is_enum_class(PyTypeObject* type) {
 PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> arguments) {
   if (PyFunction_Check(function) && recorder_.kind_of(function) == CallKind::Unknown)
     throw Break{"call of a function that is left alone"};
-  return need(PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr));
+  taker_ = Taker::Capture;
+  PyObject* result = PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr);
+  taker_ = Taker::C;
+  return need(result);
 }
 
 // Members of enumerations are constants; what the program gave them as attributes may change.

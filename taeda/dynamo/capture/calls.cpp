@@ -185,6 +185,8 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     open_deep(value);
   }
   if (PyObject* number = call_arithmetic(call)) return number;
+  if (PyObject* number = call_conversion(call)) return number;
+  if (PyObject* result = call_method_of_numbers(call)) return result;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* number = call_math(call)) return number;
   if (PyObject* answer = call_finite(call)) return answer;
@@ -707,6 +709,7 @@ PyObject* Capture::call(State& state, Call call) {
       return call_module(state, call);
     case CallKind::Pure:
     case CallKind::Mutates: return call_native(call, kind);
+    case CallKind::Reads: return call_reader(call);
     case CallKind::SetsMode:
     case CallKind::SetsOwnMode: return call_mode(call);
     case CallKind::InTransform: {
@@ -746,15 +749,18 @@ PyObject* Capture::call(State& state, Call call) {
   PyTypeObject* type = Py_TYPE(call.callable);
   if (is_operator(call.callable)) return call_operator(call);
   // What a pure class makes is pure: operator.itemgetter(1).
-  if (find(call.callable) == nullptr &&
-      recorder_.kind_of(reinterpret_cast<PyObject*>(type)) == CallKind::Pure) {
+  const CallKind maker = find(call.callable) == nullptr
+                             ? recorder_.kind_of(reinterpret_cast<PyObject*>(type))
+                             : CallKind::Unknown;
+  if (maker == CallKind::Pure) {
     static PyObject* const name = PyUnicode_InternFromString("__call__");
     PyObject* found = _PyType_Lookup(type, name);
     PyObject* own = found == nullptr ? nullptr : recorder_.substitute_of(found);
-    if (own == nullptr) return call_native(call, CallKind::Pure);
+    if (own == nullptr) return call_native(call, maker);
     call.values.insert(call.values.begin(), call.callable);
     return need(PyObject_Vectorcall(own, call.values.data(), call.positional + 1, call.names));
   }
+  if (maker == CallKind::Reads) return call_reader(call);
   if (!is_opaque(call.callable) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     static PyObject* const name = PyUnicode_InternFromString("__call__");
     PyObject* found = _PyType_Lookup(type, name);

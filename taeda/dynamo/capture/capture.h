@@ -68,6 +68,8 @@ PyTypeObject* defaultdict_type();
 Owned keys_of(PyObject* dict);
 // Dicts that are read key by key.
 bool is_lazy_dict(PyObject* object);
+// Whether an object is a symbolic number, or a list, tuple or dict with one somewhere inside.
+bool has_symbols(PyObject* object);
 // Keys that stand for themselves, in guards too.
 bool is_known_key(PyObject* key);
 
@@ -92,6 +94,7 @@ class Capture final : public Capturing {
   bool begin_call(State& state) override;
   void end_frame(TaedaFrame* frame) override;
   void break_call() override { is_broken_ = true; }
+  PyObject* give_to_c(TaedaFrame* frame, PyObject* result) override;
   void note_raised() override {}
   void finish() override;
   bool close(PyObject* value) override;
@@ -144,11 +147,19 @@ class Capture final : public Capturing {
     bool is_written = false;  // of a cell
     Owned contents;           // of a cell that was written; null: emptied
   };
+  // Who gets what a frame gives that was not entered (Note [Numbers for C]).
+  enum class Taker : uint8_t {
+    C,
+    Reader,   // a function of C that goes by classes
+    Capture,  // the capture, which called for C
+  };
   struct Frame {
     int number = 0;
     std::vector<bool> is_unread;  // slots that still hold objects of the program
     Owned locals;                 // the dict of locals()
     bool is_shown_to_c = false;   // what it gives: C looks inside
+    Owned owner;                  // the class of the first argument, where C called
+    Taker taker = Taker::C;
   };
 
   // ---- stand-ins (stand_ins.cpp) ----
@@ -293,6 +304,13 @@ class Capture final : public Capturing {
   // ---- classes (class_checks.cpp) ----
   PyObject* call_isinstance(PyObject* object, PyObject* classes);
   bool has_protocol(PyObject* object, PyObject* protocol);
+  // ---- numbers for C (special_methods.cpp) ----
+  PyObject* call_conversion(const Call& call);
+  PyObject* call_reader(const Call& call);
+  PyObject* call_method_of_numbers(const Call& call);
+  PyObject* with_numbers(PyObject* value, Seen& seen);
+  Owned index_of(PyObject* key);
+  void read_bounds(State& state);
   // ---- random numbers of Python (python_random.cpp) ----
   // Null for other calls.
   PyObject* call_draw(const Call& call);
@@ -333,9 +351,9 @@ class Capture final : public Capturing {
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
   // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
-  // is; `is_own`: no frame ended in the instruction of this number.
+  // is one of the program's; `saw_symbols`: so did C in the instruction of this number.
   bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                       bool is_own, int64_t number);
+                       bool saw_symbols, int64_t number);
   bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
   bool may_change(const State& state, const std::vector<Owned>& operands) const;
   bool shows_tensor(PyObject* operand) const;
@@ -425,6 +443,8 @@ class Capture final : public Capturing {
   int64_t writes_ = 0;             // instructions so far that wrote to something
   int64_t num_frames_ended_ = 0;   // of those that were entered or called by C
   bool is_broken_ = false;         // in a frame that a C function called
+  Taker taker_ = Taker::C;         // of the next one
+  int64_t num_symbols_given_ = 0;  // to C, by such frames
   bool is_abandoned_ = false;
   bool is_looked_at_ = false;  // what a frame gives that C calls now (called_by_c.cpp)
   Owned interruption_;         // what a handler of a signal raised

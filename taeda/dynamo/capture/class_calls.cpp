@@ -153,6 +153,7 @@ PyObject* Capture::make_instance(const Call& call) {
   if (is_python_generator_class(type)) return make_generator(call);
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, del_name) != nullptr)
     throw Break{"an object of class " + name_of(call.callable) + ", which has __del__"};
+  if (kind == CallKind::Reads) return call_reader(call);
   if (kind == CallKind::Pure || is_exception_class(type)) return call_native(call, CallKind::Pure);
   if (is_enum_class(type) && std::all_of(call.values.begin(), call.values.end(), is_immutable)) {
     check_class(type);

@@ -170,8 +170,16 @@ void Capture::begin_frame(State& state) {
 
 bool Capture::begin_call(State& state) {
   begin_frame(state);
-  frame_of(state).is_shown_to_c = is_looked_at_;
+  Frame& frame = frame_of(state);
+  frame.is_shown_to_c = is_looked_at_;
+  frame.taker = std::exchange(taker_, Taker::C);
   if (state.next != state.code->instructions.data()) return true;  // a generator goes on
+  // def __int__(*args)
+  PyObject* first = state.code->object->co_nlocalsplus > 0 ? state.slots[0] : nullptr;
+  const bool is_of_all = first != nullptr && state.code->object->co_argcount == 0 &&
+                         PyTuple_CheckExact(first) && PyTuple_GET_SIZE(first) > 0;
+  if (is_of_all) first = PyTuple_GET_ITEM(first, 0);
+  if (first != nullptr) frame.owner = Owned(Py_NewRef(Py_TYPE(first)));
   try {
     import_defaults(state.frame);
   } catch (const Break& reason) {
@@ -186,7 +194,8 @@ bool Capture::begin_call(State& state) {
 }
 
 void Capture::end_frame(TaedaFrame* frame) {
-  frames_.erase(frame);
+  if (const auto node = frames_.extract(frame); node && node.mapped().taker == Taker::Reader)
+    taker_ = Taker::Reader;
   ++num_frames_ended_;
 }
 
@@ -223,6 +232,7 @@ Flow Capture::execute(State& state) {
   const size_t mark = recorder_.mark();
   const int64_t writes = writes_;
   const int64_t frames_ended = num_frames_ended_;
+  const int64_t symbols = num_symbols_given_;
   const Overrides overrides = recorder_.overrides();
   PyObject* names = state.keyword_names;
   const bool was_looked_at = is_looked_at_;
@@ -262,7 +272,7 @@ Flow Capture::execute(State& state) {
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
     is_break = is_inside =
-        breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended, number);
+        breaks_at_error(state, operands, is_exact, num_symbols_given_ != symbols, number);
   if (!is_break) {
     const bool is_in_transform = recorder_.num_levels() != modes_.num_levels;
     if (is_in_transform && !is_in_transform_)
@@ -321,6 +331,7 @@ void Capture::read_stack(State& state) {
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
   static const int pop_top = opcode_number("POP_TOP");
+  static const int slices[] = {opcode_number("BINARY_SLICE"), opcode_number("STORE_SLICE")};
   static const int returns[] = {opcode_number("RETURN_VALUE"), opcode_number("RETURN_CONST")};
   static const int yields = opcode_number("YIELD_VALUE");
   const Instruction& at = *state.now;
@@ -335,6 +346,7 @@ Flow Capture::dispatch(State& state) {
     open(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));
   if (at.opcode == returns[1]) check_ends_of(state, nullptr);
@@ -592,6 +604,7 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   open(container.get());
   open_deep(key.get());
+  if (recorder_.is_tensor_value(container.get())) key = index_of(key.get());
   state.push(container.release());
   state.push(key.release());
   return run::BINARY_SUBSCR_(state, argument);
@@ -611,6 +624,8 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
+  if (recorder_.is_tensor_value(container))
+    Py_SETREF(state.peek(1), index_of(state.peek(1)).release());
   const Owned kept(Py_NewRef(container)), items = items_of(container);
   const Flow flow = run::STORE_SUBSCR_(state, argument);
   if (flow != Flow::Raise) check_references(kept.get(), items);

@@ -19,9 +19,7 @@
 
 namespace taeda::dynamo {
 
-namespace {
-
-// A symbolic number, or a list or tuple with one somewhere inside; lists may hold themselves.
+// Containers may hold themselves.
 bool has_symbols(PyObject* object) {
   std::vector<PyObject*> open{object};
   std::unordered_set<PyObject*> seen;
@@ -30,13 +28,21 @@ bool has_symbols(PyObject* object) {
     open.pop_back();
     if (one == nullptr) continue;
     if (python::is_symbolic(one)) return true;
-    const bool is_container = PyTuple_CheckExact(one) || PyList_CheckExact(one);
+    const bool is_dict = PyDict_CheckExact(one);
+    const bool is_container = is_dict || PyTuple_CheckExact(one) || PyList_CheckExact(one);
     if (!is_container || !seen.insert(one).second) continue;
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (is_dict && PyDict_Next(one, &position, &key, &value))
+      open.insert(open.end(), {key, value});
+    if (is_dict) continue;
     PyObject** items = PySequence_Fast_ITEMS(one);
     open.insert(open.end(), items, items + PySequence_Fast_GET_SIZE(one));
   }
   return false;
 }
+
+namespace {
 
 // Texts of Python's own functions name the classes of what they refuse, wherever it lay.
 bool names_stand_ins(PyObject* exception) {
@@ -45,7 +51,10 @@ bool names_stand_ins(PyObject* exception) {
     PyObject* arg = PyTuple_GET_ITEM(args, i);
     const char* text = PyUnicode_Check(arg) ? PyUnicode_AsUTF8(arg) : nullptr;
     if (text == nullptr) PyErr_Clear();
-    if (text != nullptr && std::strstr(text, "FakeTensor") != nullptr) return true;
+    const auto names = [&](const char* type) { return std::strstr(text, type) != nullptr; };
+    if (text != nullptr && (names("FakeTensor") || names("taeda.SymInt") ||
+                            names("taeda.SymFloat") || names("taeda.SymBool")))
+      return true;
   }
   return false;
 }
@@ -144,8 +153,9 @@ bool Capture::names_sizes(PyObject* exception, const std::vector<Owned>& operand
 }
 
 bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                              bool is_own, int64_t number) {
+                              bool saw_symbols, int64_t number) {
   Owned raised(taeda_take_raised());
+  const bool is_own = !raised_at_.contains(raised.get());  // and none of a frame that it called
   const auto any_operand = [&](const auto& is_one) {
     return std::any_of(operands.begin(), operands.end(),
                        [&](const Owned& o) { return o && is_one(o.get()); });
@@ -158,7 +168,7 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   // Calls that nest too deeply do so with numbers, too.
   const bool is_depth = PyErr_GivenExceptionMatches(raised.get(), PyExc_RecursionError);
-  if (is_own && !is_exact && !is_depth && any_operand(has_symbols)) {
+  if (is_own && !is_exact && !is_depth && (saw_symbols || any_operand(has_symbols))) {
     reason_ = "an operation that symbols do not have";
     return true;
   }

@@ -326,6 +326,7 @@ class Evaluator {
       const Owned held(result);
       return end_capture(capture_->close(result));
     }
+    if (is_nested_ && callers_.empty()) result = capture_->give_to_c(state_.frame, result);
     if (!end_frame()) return finish(result);
     state_.push(result);
   }

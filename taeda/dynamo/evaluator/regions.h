@@ -44,6 +44,9 @@ class Capturing {
   virtual bool begin_call(State& state) = 0;
   // A break in a frame that a C function called: the call of that function is the break.
   virtual void break_call() = 0;
+  // What such a frame gives to the C function, in place of its result, which it takes; null with an
+  // exception where the call is a break.
+  virtual PyObject* give_to_c(TaedaFrame* frame, PyObject* result) = 0;
   virtual void end_frame(TaedaFrame* frame) = 0;
   // The program raises out of its frames, which it will do again by itself.
   virtual void note_raised() = 0;
