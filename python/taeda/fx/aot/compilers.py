@@ -92,9 +92,9 @@ def draw_graph_compile(name):
     return compile_graph
 
 
-def ts_compile(fx_g, inputs):
+def ts_compile(fx_g, inps):
     """The graph as fused kernels."""
-    return make_boxed_func(taeda._inductor.compile(fx_g, inputs))
+    return make_boxed_func(taeda._inductor.compile(fx_g, inps))
 
 
 def nnc_jit(f):
