@@ -8,7 +8,8 @@
 //
 // The function is traced by what it does to tensors (Note [Versions of a program] in
 // inductor/compiled_program.h). It gives a Tensor, a std::vector, std::array, std::pair or
-// std::tuple of them. No source of the library includes this header.
+// std::tuple of them. Numbers that it captures are those of the call that traced a version: a later
+// change is not seen. No source of the library includes this header.
 #pragma once
 
 #include <map>

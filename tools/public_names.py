@@ -60,7 +60,14 @@ AREAS = (
     ("torch.cuda", "cuda"),
     ("torch.xpu", "xpu"),
     ("torch.mps", "mps"),
+    ("torch._inductor", "_inductor"),
+    ("torch._inductor.custom_graph_pass", "_inductor.custom_graph_pass"),
+    ("torch._inductor.decomposition", "_inductor.decomposition"),
+    ("torch._inductor.exc", "_inductor.exc"),
+    ("functorch.compile", "functorch.compile"),
 )
+# A package beside PyTorch's is a part of Taeda's.
+BESIDE = "functorch."
 
 HEAD = """# Names
 
@@ -88,6 +95,16 @@ def found(path, root):
     return value
 
 
+def theirs_at(path):
+    """PyTorch's object at a path."""
+    return found(path, "functorch" if path.startswith(BESIDE) else "torch")
+
+
+def ours_at(path):
+    """Taeda's."""
+    return found(path, "taeda.functorch" if path.startswith(BESIDE) else "taeda")
+
+
 def is_own(value):
     """Whether PyTorch defines the value, rather than imports it."""
     if isinstance(value, ModuleType):
@@ -99,11 +116,13 @@ def is_own(value):
 
 def names_of(area):
     """PyTorch's own public names in an area: those that it lists, or those of its own."""
-    value = found(area, "torch")
+    value = theirs_at(area)
     listed = getattr(value, "__all__", None)
     if area == "torch":  # its own list leaves out some functions of a file that it offers whole
         listed = [*listed, *found("torch.functional", "torch").__all__]
     names = sorted(name for name in set(listed or dir(value)) if not name.startswith("_"))
+    if area.startswith("torch._inductor."):  # files, which list nothing
+        return [name for name in names if getattr(getattr(value, name), "__module__", "") == area]
     if listed is None:
         names = [name for name in names if is_own(getattr(value, name))]
         names = [
@@ -171,7 +190,7 @@ def compared(reasons):
     """[(area, names, {name: difference}, {reason: names})], and what has no reason."""
     result, problems = [], []
     for path, area in AREAS:
-        theirs, ours = found(path, "torch"), found(path, "taeda")
+        theirs, ours = theirs_at(path), ours_at(path)
         names, differing, missing = names_of(path), {}, {}
         for name in names:
             if ours is None or not hasattr(ours, name):

@@ -126,7 +126,9 @@ void CompiledGraph::Parts::take(CompilingUnit& unit) {
     const std::string& first = unit.kernels.front().second;
     const bool is_single = std::all_of(unit.kernels.begin(), unit.kernels.end(),
                                        [&](const auto& k) { return k.second == first; });
-    if (!is_single) return split(unit);
+    // Each by itself would hang as long.
+    const bool is_timeout = dynamic_cast<const kernel::CompileTimeout*>(&error) != nullptr;
+    if (!is_single && !is_timeout) return split(unit);
     note_problem(error);
   }
 }

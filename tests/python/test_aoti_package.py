@@ -229,6 +229,8 @@ def test_constants():
     program = exported_model()
     model = packed(program, inductor_configs={"aot_inductor.metadata": {"author": "松明"}})
     assert model.get_metadata() == {"author": "松明"}
+    with pytest.raises(TypeError, match="holds texts by name: got 'epoch': 3"):
+        packed(program, inductor_configs={"aot_inductor.metadata": {"epoch": 3}})
     names = ["calls", "linear.bias", "linear.weight", "norm.bias", "norm.weight"]
     assert sorted(model.get_constant_fqns()) == names
     other = Model()

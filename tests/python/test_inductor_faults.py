@@ -52,6 +52,22 @@ def test_a_bad_compiler_leaves_kernels_interpreted(tmp_path, monkeypatch, text, 
     assert report["native"] == 0 and message in report["problem"]
 
 
+def test_a_hanging_compiler_is_not_asked_for_each_kernel(tmp_path, monkeypatch):
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("TAEDA_CXX", script_compiler(tmp_path, f"echo run >>{runs}; sleep 60"))
+    monkeypatch.setenv("TAEDA_COMPILE_TIMEOUT", "0.5")
+
+    def f(x):
+        return (x * 2.4375).sin().sort()[0].exp() + 1
+
+    compiled = compile(traced(f, X), [X])
+    with pytest.warns(UserWarning, match="stopped after 0.5 seconds"):
+        compiled.wait()
+    (report,) = compiled.report()
+    assert report["kernels"] == 2 and report["native"] == 0
+    assert runs.read_text().splitlines() == ["run"]
+
+
 def test_a_slow_compiler_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setenv("TAEDA_CXX", script_compiler(tmp_path, 'sleep 1; exec c++ "$@"'))
 

@@ -22,15 +22,24 @@ from taeda.utils._config_module import inductor_config as config
 
 __all__ = [
     "CompiledModule",
+    "aot_compile",
     "aoti_compile_and_package",
     "aoti_load_package",
     "compile",
     "config",
+    "cudagraph_mark_step_begin",
     "list_mode_options",
     "list_options",
+    "lite_mode_options",
+    "standalone_compile",
 ]
 
+lite_mode_options = list_mode_options("lite")
+
 NATIVE_MODES = ("background", "wait", "never", "only")
+
+# Imported where somebody asks for them.
+_SUBMODULES = ("compile_fx", "custom_graph_pass", "decomposition", "exc", "metrics", "_logs")
 
 # Compiled programs that are alive, for taeda.compiler.wait().
 _alive = weakref.WeakSet()
@@ -314,16 +323,20 @@ def _start(make, gm, example_inputs, native, check):
     return compiled
 
 
-def compile(gm, example_inputs, *, native=None, check=None):
+def compile(gm, example_inputs, options=None, *, native=None, check=None):
     """Compiles a GraphModule of operators for inputs like these.
 
     Sizes that are symbolic in the graph stay so. Inputs that require gradients have them: the
     joint graph is cut, and both parts are compiled.
 
+    options: settings of `config` for this compile, by name.
     native: "background" has kernels compiled while they are interpreted, "wait" waits for them,
     "never" compiles none, "only" waits and never interprets; None is what config.native says.
     check: each kernel runs interpreted and native, and differing bits are an error.
     """
+    if options:
+        with config.patch(options):
+            return compile(gm, example_inputs, native=native, check=check)
     if _is_exported(gm):
         from . import _exported as exported
 
@@ -370,6 +383,35 @@ def aoti_compile_and_package(
     return compile_and_package(exported_program, package_path, inductor_configs)
 
 
+def aot_compile(gm, args, kwargs=None, *, options=None):
+    """Compiles a module for arguments like these into one file, a package; returns its path.
+
+    options: settings of `config` for this compile.
+    """
+    from taeda.export import export
+
+    program = export(gm, tuple(args), kwargs, strict=False)
+    return aoti_compile_and_package(program, inductor_configs=options)
+
+
+def standalone_compile(gm, example_inputs, *, dynamic_shapes="from_graph", options=None):
+    """Compiles a graph for inputs like these: a `CompiledArtifact`.
+
+    dynamic_shapes: sizes are symbols where the graph has them ("from_graph"), where the inputs have
+        them ("from_tracing_context"), or nowhere ("from_example_inputs").
+    options: settings of `config` for this compile.
+    """
+    from . import _standalone
+
+    return _standalone.standalone_compile(
+        gm, example_inputs, dynamic_shapes=dynamic_shapes, options=options
+    )
+
+
+def cudagraph_mark_step_begin():
+    """Does nothing: results have memory of their own, and no run takes it back."""
+
+
 def aoti_load_package(path, run_single_threaded=False, device_index=-1):
     """The program of a package: called with the arguments of the exported module."""
     from .package import load_package
@@ -380,6 +422,8 @@ def aoti_load_package(path, run_single_threaded=False, device_index=-1):
 def __getattr__(name):
     from importlib import import_module
 
-    if name not in ("compile_fx", "metrics", "_logs"):
+    if name == "CompiledArtifact":
+        return import_module("taeda._inductor._standalone").CompiledArtifact
+    if name not in _SUBMODULES:
         raise AttributeError(f"module 'taeda._inductor' has no attribute '{name}'")
     return import_module(f"taeda._inductor.{name}")

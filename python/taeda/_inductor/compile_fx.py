@@ -1,6 +1,7 @@
 """The compiler of graphs as a backend: of graphs that `taeda.compile` captured, and of others."""
 
 from taeda._ops import OpOverload
+from taeda.utils._config_module import inductor_config as config
 
 from . import compile, compile_open
 
@@ -20,16 +21,49 @@ def _calls_operators(graph):
     return True
 
 
-def compile_fx(model_, example_inputs_, *, native=None, check=None):
+def compile_fx_inner(gm, example_inputs, **_):
+    """Compiles a graph of operators, as ahead-of-time traces hand it to their compilers."""
+    return compile(gm, example_inputs)
+
+
+def compile_fx(
+    model_,
+    example_inputs_,
+    inner_compile=compile_fx_inner,
+    config_patches=None,
+    decompositions=None,
+    ignore_shape_env=False,
+    *,
+    native=None,
+    check=None,
+):
     """Compiles a GraphModule for inputs like these: a function of the same inputs.
 
     The graph calls operators, or functions of Python on fake tensors, as a captured one does.
     Inputs that require gradients have them.
+
+    inner_compile: compiles each graph of operators, the forward and the backward, in place of the
+        compiler of this package.
+    config_patches: settings of `taeda._inductor.config` while they are compiled.
+    decompositions: {operator: function} run instead of the operator while the model is traced.
     """
-    make = compile if _calls_operators(model_.graph) else compile_open
-    return make(model_, example_inputs_, native=native, check=check)
+    settings = {"native": native, "check": check}
+    patches = {name: value for name, value in settings.items() if value is not None}
+    patches |= config_patches or {}
+    if inner_compile is compile_fx_inner and decompositions is None:
+        make = compile if _calls_operators(model_.graph) else compile_open
+        with config.patch(patches):
+            return make(model_, example_inputs_)
+    from taeda.fx.aot import aot_module_simplified, min_cut_rematerialization_partition
 
+    def compile_part(gm, example_inputs):
+        with config.patch(patches):  # a backward is compiled when it first runs
+            return inner_compile(gm, example_inputs)
 
-def compile_fx_inner(gm, example_inputs, **_):
-    """Compiles a graph of operators, as ahead-of-time traces hand it to their compilers."""
-    return compile(gm, example_inputs)
+    return aot_module_simplified(
+        model_,
+        example_inputs_,
+        compile_part,
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions,
+    )

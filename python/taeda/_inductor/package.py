@@ -83,6 +83,12 @@ def _write(program, path):
             )
     _check_lowerings(program)
     metadata = getattr(config, "aot_inductor.metadata")
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(
+                f"aot_inductor.metadata holds texts by name: got {key!r}: {value!r}; write other "
+                "values as texts, with json.dumps for example"
+            )
     examples = ArgumentOrder(program.call_spec.in_spec).leaves(*program.example_inputs)
     parts = (examples, metadata, *archive_parts(program))
     if isinstance(path, io.IOBase):

@@ -180,9 +180,10 @@ def _graph_compiler(context):
         except Exception as error:
             is_optional = _is_inductor(backend) and not is_strict()
             if not is_optional and not config.suppress_errors:
-                from taeda.compiler._errors import BackendCompilerFailed
+                from taeda.compiler._errors import BackendCompilerFailed, InductorError
 
-                raise BackendCompilerFailed(backend, error) from error
+                kind = InductorError if _is_inductor(backend) else BackendCompilerFailed
+                raise kind(backend, error) from error
             # What the compiler lacks runs operator by operator.
             counters["fallback"][f"{type(error).__name__}: {error}"] += 1
             warnings.warn(

@@ -4,6 +4,7 @@ __all__ = [
     "BackendCompilerFailed",
     "CondOpArgsMismatchError",
     "FailOnRecompileLimitHit",
+    "InductorError",
     "InfiniteGeneratorError",
     "InternalTorchDynamoError",
     "InvalidBackend",
@@ -118,6 +119,10 @@ class BackendCompilerFailed(ShortenTraceback):
             f"{type(inner_exception).__name__}: {inner_exception}",
             first_useful_frame=first_useful_frame,
         )
+
+
+class InductorError(BackendCompilerFailed):
+    """The compiler of graphs raised an error, which is `inner_exception`."""
 
 
 class TorchRuntimeError(TorchDynamoException):

@@ -19,7 +19,8 @@ from taeda.fx.aot import (
     print_compile,
     ts_compile,
 )
-from taeda.fx.aot.compilers import nnc_jit
+from taeda.fx.aot.compilers import draw_graph, nnc_jit
+from taeda.fx.aot.functions import get_aot_graph_name, get_graph_being_compiled
 from taeda.utils._config_module import functorch_config as config
 
 __all__ = [
@@ -32,8 +33,11 @@ __all__ = [
     "config",
     "default_decompositions",
     "default_partition",
+    "draw_graph",
     "draw_graph_compile",
     "get_aot_compilation_context",
+    "get_aot_graph_name",
+    "get_graph_being_compiled",
     "make_boxed_compiler",
     "make_boxed_func",
     "memory_efficient_fusion",

@@ -10,6 +10,8 @@ import sys
 import types
 import warnings
 
+from taeda.utils import _inert_settings
+
 __all__ = [
     "ConfigModule",
     "compiler_config",
@@ -19,6 +21,23 @@ __all__ = [
     "inductor_config",
     "shapes_config",
 ]
+
+
+class _Group:
+    """Settings of a module whose names begin alike: config.cpp.threads is "cpp.threads"."""
+
+    def __init__(self, module, name):
+        self.__dict__.update(_module=module, _name=name)
+
+    def __getattr__(self, name):
+        return getattr(self._module, f"{self._name}.{name}")
+
+    def __setattr__(self, name, value):
+        setattr(self._module, f"{self._name}.{name}", value)
+
+    def __dir__(self):
+        start = self._name + "."
+        return [name[len(start) :] for name in self._module._defaults if name.startswith(start)]
 
 
 class ConfigModule(types.ModuleType):
@@ -32,6 +51,8 @@ class ConfigModule(types.ModuleType):
         self.__dict__["_missing"] = missing or {}
         # Settings that are another's: from name to (module, name).
         self.__dict__["_aliases"] = aliases or {}
+        for group in {setting.partition(".")[0] for setting in defaults if "." in setting}:
+            self.__dict__[group] = _Group(self, group)
         sys.modules[name] = self
         if "torch" in sys.modules and sys.modules["torch"] is sys.modules.get("taeda"):
             sys.modules["torch" + name[len("taeda") :]] = self  # `taeda run` answers for both
@@ -103,6 +124,10 @@ class ConfigModule(types.ModuleType):
             self.load_config(before)
 
 
+def _inert(by_reason):
+    return {name: value for settings in by_reason.values() for name, value in settings.items()}
+
+
 functorch_config = ConfigModule(
     "taeda._functorch.config",
     "Settings of fake tensors, read when a FakeTensorMode is made, and of ahead-of-time traces.",
@@ -115,25 +140,17 @@ functorch_config = ConfigModule(
     # Autocast while gradients are traced: "same_as_forward", "off", or a list of arguments of
     # taeda.autocast, as dicts.
     backward_pass_autocast="same_as_forward",
-    # Programs written for PyTorch set these; nothing depends on them here. Views are always
-    # replayed, tangents always have the strides of their outputs, checks are always made.
-    debug_assert=False,
-    view_replay_for_aliased_outputs=True,
-    guess_tangent_strides_as_outputs=True,
-    disable_guess_zero_tangent_for_mutated_input_subclass=False,
-    enable_autograd_cache=False,
-    saved_tensors_hooks_filtering_mode="donated",
-    donated_buffer=True,
-    functionalize_rng_ops=False,
-    recompute_views=False,
-    cse=True,
-    strict_autograd_cache=False,
-    unlift_effect_tokens=False,
+    **_inert(_inert_settings.FUNCTORCH),
 )
 
 inductor_config = ConfigModule(
     "taeda._inductor.config",
     "Settings of the compiler of graphs, read when a graph is compiled.",
+    missing={
+        "nan_asserts": "taeda.autograd.detect_anomaly finds NaN in a backward",
+        "profile_bandwidth": "CompiledModule.time() and report() tell bytes and seconds",
+        "trace.enabled": "CompiledModule.html() writes everything about a program to one page",
+    },
     # When kernels are compiled: "background", "wait", "never" or "only".
     native="background",
     # Each kernel runs interpreted and native, and differing bits are an error.
@@ -162,43 +179,8 @@ inductor_config = ConfigModule(
         "aot_inductor.metadata": {},
         # Refused: the argument package_path says where a package lies.
         "aot_inductor.output_path": "",
-        # As those below.
-        "cpp.min_chunk_size": 512,
-        "cpp.threads": -1,
-        "cpp.enable_tiling_heuristics": True,
-        "triton.autotune_pointwise": True,
-        "triton.cudagraphs": False,
-        "triton.reorder_for_reducing_graph_partitions": True,
-        "triton.unique_kernel_names": True,
     },
-    # Programs written for PyTorch set these; nothing depends on them here. Kernels are always kept
-    # on disk, by their content; indices are always checked; what has no lowering is always called;
-    # the numbers of random operators are always eager's.
-    cpu_backend="cpp",
-    debug=False,
-    debug_index_asserts=False,
-    implicit_fallbacks=True,
-    generate_intermediate_hooks=False,
-    fallback_random=False,
-    fallback_by_default=False,
-    selective_decompose=False,
-    reorder_for_peak_memory=True,
-    reorder_for_compute_comm_overlap=False,
-    use_pre_grad_passes=True,
-    use_joint_graph_passes=True,
-    use_post_grad_passes=True,
-    use_dce=True,
-    allow_buffer_reuse=True,
-    max_autotune=False,
-    max_autotune_gemm=False,
-    max_autotune_pointwise=False,
-    coordinate_descent_tuning=False,
-    split_reductions=True,
-    unroll_reductions_threshold=8,
-    compile_threads=None,
-    fx_graph_cache=True,
-    fx_graph_remote_cache=False,
-    force_disable_caches=False,
+    **_inert(_inert_settings.INDUCTOR),
 )
 
 dynamo_config = ConfigModule(

@@ -94,8 +94,10 @@ void check_result(const ChildCommand& command, const ChildResult& result, const 
            signal_name(result.code), result.code == SIGKILL ? "; is the memory full?" : "",
            result.output.empty() ? "" : ":\n", first_lines(result.output));
     case ChildResult::End::TimedOut:
-      fail(ErrorKind::Runtime, "[compile_native] ", compiler, " was stopped after ",
-           command.seconds, " seconds; set TAEDA_COMPILE_TIMEOUT to let it run longer");
+      throw CompileTimeout(
+          ErrorKind::Runtime,
+          str("[compile_native] ", compiler, " was stopped after ", command.seconds,
+              " seconds; set TAEDA_COMPILE_TIMEOUT to let it run longer"));
     case ChildResult::End::Stopped:
       fail(ErrorKind::Runtime, "[compile_native] ", compiler,
            " was stopped: the queue of compiles ends");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "taeda/base/error.h"
 #include "taeda/base/export.h"
 #include "taeda/base/isa.h"
 #include "taeda/kernel/native/disk_cache.h"
@@ -24,6 +25,12 @@ struct CompileOptions {
   std::shared_ptr<const std::vector<std::string>> environment = nullptr;
 };
 
+// What a compiler that was stopped because it took too long is reported with.
+class TAEDA_API CompileTimeout final : public Error {
+ public:
+  using Error::Error;
+};
+
 // The bytes of a shared object made from a translation unit, for NativeModule::load. They come from
 // the cache where the same compiler made them from the same source with the same flags; else the
 // compiler runs, which takes tenths of a second. Any number of threads may compile.
@@ -32,8 +39,9 @@ struct CompileOptions {
 // clang++ in PATH. It works in a private folder of TMPDIR and is killed after TAEDA_COMPILE_TIMEOUT
 // seconds (120). TAEDA_KEEP_SOURCES names a folder where every source that is compiled is kept.
 //
-// Throws a RuntimeError where there is no compiler, where it fails, is killed, hangs or makes no
-// object for this machine, and where the temporary folder is missing or full.
+// Throws a RuntimeError where there is no compiler, where it fails, is killed, hangs (a
+// CompileTimeout) or makes no object for this machine, and where the temporary folder is missing or
+// full.
 TAEDA_API std::string compile_native(const std::string& source, const CompileOptions& options = {});
 
 // The same where the cache has it, in a millisecond; nothing where the compiler would have to run.

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "taeda/base/error.h"
+#include "taeda/base/log.h"
 #include "taeda/kernel/native/child_process.h"
 #include "taeda/kernel/native/descriptor.h"
 
@@ -115,14 +116,17 @@ std::string compiler_identity(const Compiler& compiler) {
 }
 
 double compile_seconds() {
+  constexpr double kSeconds = 120;
   const char* text = std::getenv("TAEDA_COMPILE_TIMEOUT");
-  if (!text || !*text) return 120;
+  if (!text || !*text) return kSeconds;
   char* end = nullptr;
   const double seconds = std::strtod(text, &end);
-  TAEDA_CHECK(!*end && std::isfinite(seconds) && seconds > 0,
-              "[compile_native] TAEDA_COMPILE_TIMEOUT is no number of seconds: got '", text,
-              "', expected a number above 0");
-  return seconds;
+  if (!*end && std::isfinite(seconds) && seconds > 0) return seconds;
+  static std::atomic<bool> is_told = false;  // it is read for each compile
+  if (!is_told.exchange(true))
+    warn(str("[compile_native] TAEDA_COMPILE_TIMEOUT is no number of seconds above 0: got '", text,
+             "'; compilers are stopped after ", kSeconds));
+  return kSeconds;
 }
 
 }  // namespace taeda::kernel

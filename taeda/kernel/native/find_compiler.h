@@ -18,7 +18,7 @@ Compiler find_compiler();
 // file and what it says of its version, for which it runs once per process.
 std::string compiler_identity(const Compiler& compiler);
 
-// TAEDA_COMPILE_TIMEOUT, else 120. Throws where it is no number above zero.
+// TAEDA_COMPILE_TIMEOUT; 120 where it is no number above zero, with a warning.
 double compile_seconds();
 
 }  // namespace taeda::kernel

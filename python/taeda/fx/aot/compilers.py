@@ -1,15 +1,20 @@
 """Ready compilers of graphs: what `aot_function` is tried with."""
 
+import copy
+from pathlib import Path
+
 import taeda
 from taeda._decomp import get_decompositions
 from taeda.fx.aot.functions import aot_function, aot_module, make_boxed_func
 from taeda.fx.aot.partitioners import min_cut_rematerialization_partition
+from taeda.fx.graph_module import GraphModule
 
 __all__ = [
     "SerializableAOTDispatchCompiler",
     "compiled_function",
     "compiled_module",
     "default_decompositions",
+    "draw_graph",
     "draw_graph_compile",
     "memory_efficient_fusion",
     "nnc_jit",
@@ -46,6 +51,33 @@ def print_compile(fx_g, _):
     return fx_g
 
 
+def draw_graph(
+    traced,
+    fname,
+    figname="fx_graph",
+    clear_meta=True,
+    prog=None,
+    parse_stack_trace=False,
+    dot_graph_shape=None,
+):
+    """Draws the graph into a file, whose ending says what it is: .svg where there is none.
+
+    clear_meta: without what nodes know of their values. The layout and the shape of boxes are
+    those of FxGraphDrawer.
+    """
+    from taeda.fx.passes.graph_drawer import FxGraphDrawer
+
+    if prog is not None or dot_graph_shape is not None:
+        raise NotImplementedError("pictures have one layout and one shape of boxes")
+    if clear_meta:
+        traced = GraphModule(traced, copy.deepcopy(traced.graph))
+        for node in traced.graph.nodes:
+            node.meta = {}
+    drawer = FxGraphDrawer(traced, figname, parse_stack_trace=parse_stack_trace)
+    path = Path(fname)
+    drawer.get_dot_graph().write(path if path.suffix else path.with_suffix(".svg"))
+
+
 def draw_graph_compile(name):
     """A compiler that draws the graph into a file and runs it as it is."""
 
@@ -60,9 +92,9 @@ def draw_graph_compile(name):
     return compile_graph
 
 
-def ts_compile(fx_g, inputs):
+def ts_compile(fx_g, inps):
     """The graph as fused kernels."""
-    return make_boxed_func(taeda._inductor.compile(fx_g, inputs))
+    return make_boxed_func(taeda._inductor.compile(fx_g, inps))
 
 
 def nnc_jit(f):

@@ -27,6 +27,8 @@ __all__ = [
     "aot_module",
     "aot_module_simplified",
     "get_aot_compilation_context",
+    "get_aot_graph_name",
+    "get_graph_being_compiled",
     "make_boxed_compiler",
     "make_boxed_func",
 ]
@@ -75,6 +77,17 @@ _now = _Now()
 def get_aot_compilation_context():
     """Names of the graph that is being compiled on this thread, its module and its number."""
     return list(_now.names), "model", 0
+
+
+def get_graph_being_compiled():
+    """The name of that graph; empty where none is."""
+    return "_".join(_now.names)
+
+
+def get_aot_graph_name():
+    """The same with its module and its number."""
+    names, model, number = get_aot_compilation_context()
+    return f"{model}__{'_'.join(names)}_{number}"
 
 
 @contextlib.contextmanager

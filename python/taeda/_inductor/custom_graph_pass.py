@@ -1,0 +1,34 @@
+"""Passes of a program's own, as objects that say what they are: PyTorch's path."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from functools import lru_cache
+
+__all__ = ["CustomGraphPass", "get_hash_for_files"]
+
+
+class CustomGraphPass(ABC):
+    """A pass for `taeda._inductor.config`: called with a graph, which it changes.
+
+    class MyPass(CustomGraphPass):
+        def __call__(self, graph): ...
+        def uuid(self): return get_hash_for_files((__file__,))
+    """
+
+    @abstractmethod
+    def __call__(self, graph):
+        """Changes the graph."""
+
+    @abstractmethod
+    def uuid(self):
+        """What tells this pass from another in keys of caches; None: what it made is not kept."""
+
+
+@lru_cache(1)
+def get_hash_for_files(paths, extra=""):
+    """A hash of the contents of files, and of a text, for `uuid`."""
+    digest = hashlib.sha256(extra.encode())
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.digest()
