@@ -68,7 +68,6 @@ const std::unordered_map<const Operator*, Part>& parts() {
       {&ops::masked_fill_Scalar, Part::Fill},
       {&ops::masked_fill__Scalar, Part::Fill},
       {&ops::softmax_int, Part::Softmax},
-      {&ops::_softmax, Part::Softmax},
   };
   return *made;
 }
@@ -163,7 +162,7 @@ class AttentionFinder final : public dispatch::Mode {
     if (is_second) scores = find(stack.at(1));
     if (!scores || scores->is_softmax) return false;
     if (is_second) std::swap(stack[0], stack[1]);
-    std::optional<Scores> next = followed(*scores, found->second, op, stack);
+    std::optional<Scores> next = followed(*scores, found->second, stack);
     if (!next && is_second) std::swap(stack[0], stack[1]);
     if (!next) return false;
     dispatch::call_boxed(op, stack);
@@ -194,8 +193,7 @@ class AttentionFinder final : public dispatch::Mode {
   }
 
   // The scores behind another step; nothing where attention has no such step.
-  static std::optional<Scores> followed(const Scores& scores, Part part, Operator& op,
-                                        const Stack& stack) {
+  static std::optional<Scores> followed(const Scores& scores, Part part, const Stack& stack) {
     Scores next = scores;
     switch (part) {
       case Part::Multiply:
@@ -221,7 +219,7 @@ class AttentionFinder final : public dispatch::Mode {
         return next;
       case Part::Softmax: {
         const int64_t dim = stack.at(1).to_int();
-        const bool keeps_dtype = &op == &ops::softmax_int ? stack.at(2).is_none() : true;
+        const bool keeps_dtype = stack.at(2).is_none();
         if ((dim != -1 && dim != scores.result.tensor.dim() - 1) || !keeps_dtype)
           return std::nullopt;
         next.is_softmax = true;

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from taeda._inductor import compile, config
+from taeda.fx.aot import aot_function
 from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
@@ -228,3 +229,19 @@ def test_a_captured_module():
     have = t.autograd.grad(compiled(x).square().sum(), list(model.parameters()))
     for a, b in zip(have, want, strict=True):
         t.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_graphs_behind_autograd_keep_what_they_spell():
+    def f(x, w):
+        return t.softmax((x @ w) @ x.transpose(1, 2) / 3, -1) @ x
+
+    made = []
+
+    def kernels(gm, inputs):
+        made.append(compile(gm, inputs, native="never"))
+        return made[-1]
+
+    x, w = t.randn(2, 3, 4, requires_grad=True), t.randn(4, 4)
+    out = aot_function(f, kernels)(x, w)
+    assert t.equal(out, f(x, w)) and ATTENTION not in called(made[0])
+    assert t.equal(*(t.autograd.grad(y.sum(), x)[0] for y in (out, f(x, w))))
