@@ -199,8 +199,8 @@ std::optional<Retraced> TraceRun::run(Program program) {
 }
 
 std::vector<Value> TraceRun::results_of(Program program, const std::vector<Value>& inputs) const {
-  std::optional<autograd::NoGrad> unrecorded;
-  if (options_.begins_without_grad) unrecorded.emplace();
+  // It may end in another mode, and run again.
+  const autograd::GradMode mode(!options_.begins_without_grad && autograd::grad_enabled());
   std::vector<Value> results;
   append_leaves(program(inputs), results);
   return results;

@@ -12,6 +12,7 @@ from taeda._library.effects import EffectType
 from taeda.fx.aot import aot_function, make_boxed_func, min_cut_rematerialization_partition, nop
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.utils._config_module import functorch_config
+from taeda.utils.checkpoint import checkpoint
 
 import taeda as t
 
@@ -341,3 +342,18 @@ def test_grad_of_an_input_that_the_program_fills_is_refused():
     w = t.randn(3, 3, requires_grad=True)
     with pytest.raises(NotImplementedError, match=r"accumulates into \.grad of input 1"):
         aot_function(function, nop)(t.randn(2, 3), w)
+
+
+def test_a_program_that_ends_in_another_grad_mode_is_traced_twice():
+    def function(x, b):
+        y = checkpoint(lambda x, b: (b.clone(), x.sin() * 2)[1], x, b, use_reentrant=False)
+        t._C._set_grad_enabled(False)
+        b.add_(0.05)  # a backward finds out that the region reads it
+        return y, y.detach()
+
+    x = t.randn(3, requires_grad=True)
+    with t.enable_grad():
+        y, plain = aot_function(function, nop)(x, t.ones(3))
+    assert y.requires_grad and not plain.requires_grad
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
