@@ -4,7 +4,6 @@ import math
 
 import pytest
 from taeda._inductor import compile, config
-from taeda.fx.aot import aot_function
 from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
@@ -229,23 +228,3 @@ def test_a_captured_module():
     have = t.autograd.grad(compiled(x).square().sum(), list(model.parameters()))
     for a, b in zip(have, want, strict=True):
         t.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("has_gradients", [False, True])
-def test_parts_of_a_joint_graph_keep_what_they_spell_out(has_gradients):
-    plans = []
-
-    def compile_part(graph, inputs):
-        plans.append(compile(graph, inputs, native="never"))
-        return plans[-1]
-
-    def attend(x):
-        return t.softmax(x @ x.transpose(1, 2) / 3, -1) @ x
-
-    x = t.randn(2, 7, 8, requires_grad=has_gradients)
-    result = aot_function(attend, compile_part)(x)
-    called = [name for plan in plans for part in plan.report() for name in part["called"]]
-    assert (ATTENTION in called) is not has_gradients
-    if has_gradients:
-        # The scores are computed once, as in eager.
-        assert called[:2] == ["bmm", "bmm"] and t.equal(result, attend(x))

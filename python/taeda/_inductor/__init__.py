@@ -163,11 +163,6 @@ def _backward_scope():
     return backward_scope()
 
 
-def _is_part(gm):
-    """Whether a graph was cut out of one with gradients: it holds what the other part needs."""
-    return getattr(gm, "meta", {}).get("is_part_of_joint", False)
-
-
 def _plan_options(form, gm, example_inputs, is_native):
     return {
         "form": form,
@@ -177,7 +172,7 @@ def _plan_options(form, gm, example_inputs, is_native):
         "has_post_ops": not config.exact,
         "lays_out_images": config.layout_optimization and not config.exact,
         "memory_budget": functorch_config.activation_memory_budget,
-        "matches_patterns": config.pattern_matcher and not config.exact and not _is_part(gm),
+        "matches_patterns": config.pattern_matcher and not config.exact,
         "backward_scope": _backward_scope(),
         "starts_native": is_native,
         **_passes(),

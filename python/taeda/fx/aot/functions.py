@@ -111,7 +111,6 @@ def _graph_compiler(compiler, name):
 
     def compile_graph(graph, attributes):
         gm = _graph_module(graph, attributes)
-        gm.meta["is_part_of_joint"] = name != "inference"
         if name == "backward":
             _mark_backward(gm.graph)
         with _compiling(name), _use_lazy_graph_module(False):
