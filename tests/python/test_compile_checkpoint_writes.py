@@ -11,6 +11,7 @@ from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
 checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
+aot_autograd = importlib.import_module(f"{NAME}._dynamo.backends.common").aot_autograd
 counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
 
 OPTIONS = {"eager": {}, "aot_eager": {}, "inductor": {"options": {"native": "never"}}}
@@ -206,8 +207,21 @@ def with_a_gradient_inside(x, shift):
     return x * g
 
 
+def in_another_region(x, shift):
+    def outer(x):
+        scale = x.exp()
+        return saving(lambda y: (y * scale).sin() * shift.mean(), x * 2).tanh()
+
+    x = saving(outer, x)
+    with t.no_grad():
+        shift.add_(0.5)
+    return x * 2
+
+
 @pytest.mark.parametrize(
-    "program", [unread, read_again, with_a_gradient_inside], ids=lambda f: f.__name__
+    "program",
+    [unread, read_again, with_a_gradient_inside, in_another_region],
+    ids=lambda f: f.__name__,
 )
 def test_a_region_reads_what_is_around_it_anew(compiled, program):
     outcomes = []
@@ -237,3 +251,23 @@ def test_an_overwritten_argument_is_an_error_of_backward(compiled, has_autocast)
         assert rounded.dtype == (t.bfloat16 if has_autocast else t.float32)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             y.sum().backward()
+
+
+def test_a_region_in_another_holds_nothing_of_it():
+    kept = []
+
+    def compile_forward(graph, inputs):
+        kept.append([node.name for node in graph.graph.output_node().args[0]])
+        return graph.forward
+
+    def program(x):
+        def outer(x):
+            scale = x.exp()
+            return saving(lambda y: (y * scale).sin(), x * 2).tanh()
+
+        return saving(outer, x)
+
+    backend = aot_autograd(fw_compiler=compile_forward, bw_compiler=lambda graph, _: graph.forward)
+    x = t.ones(3, requires_grad=True)
+    t.compile(program, backend=backend)(x).sum().backward()
+    assert kept == [["tanh", "primals_1"]]

@@ -193,6 +193,9 @@ PyObject* enable_saved_hooks(PyObject*, PyObject*) {
   autograd::enable_saved_tensor_hooks();
   Py_RETURN_NONE;
 }
+PyObject* num_saved_hooks(PyObject*, PyObject*) {
+  return PyLong_FromSize_t(autograd::num_saved_tensor_hooks());
+}
 PyObject* saved_hooks_enabled(PyObject*, PyObject*) {
   return wrap(autograd::saved_tensor_hooks_disabled().empty());
 }
@@ -339,6 +342,7 @@ PyMethodDef autograd_private_table[] = {
     {"_push_saved_tensors_default_hooks", push_saved_hooks, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_default_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
     {"_saved_tensors_hooks_is_enabled", saved_hooks_enabled, METH_NOARGS, nullptr},
+    {"_num_saved_tensors_hooks", num_saved_hooks, METH_NOARGS, nullptr},
     {"_saved_tensors_hooks_disable", disable_saved_hooks, METH_O, nullptr},
     {"_saved_tensors_hooks_enable", enable_saved_hooks, METH_NOARGS, nullptr},
     {"_saved_tensors_hooks_get_disabled_error_message", saved_hooks_disabled, METH_NOARGS, nullptr},

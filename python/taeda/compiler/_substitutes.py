@@ -6,6 +6,7 @@ the call; `as_operator(function, args, kwargs)` makes a call one node of the gra
 """
 
 import taeda
+from taeda import _C
 from taeda._C._dynamo import as_operator, capture_body, is_symbol
 from taeda.fx.control_flow.branch import cond_op
 from taeda.fx.control_flow.streamed_attention import streamed_attention
@@ -67,10 +68,13 @@ def _checkpoint(function, *args, use_reentrant=None, **kwargs):
 def _call_checkpoint(body, given, written, *taken, **settings):
     """The checkpoint of a body that takes more than the call's arguments, which are at `given`.
 
-    The rest it has from around, as a closure has it: it may change before the recomputation. Of
+    The rest it has from around, as a closure has it: it may change before the recomputation. Inside
+    of another checkpoint that rest is among what the other computes again, and not held. Of
     what the body writes to, as BatchNorm does, only the first call writes there; the recomputation
     begins with copies of what was there before, and writes to them.
     """
+    if _C._autograd._num_saved_tensors_hooks() > 0:
+        given = range(len(taken))
     around, kept = list(taken), {}
     for place in (*given, *written):
         kept[place], around[place] = taken[place], None
