@@ -236,6 +236,11 @@ def _regular_expressions(module):
     return _as(PURE, *_methods(module.Pattern), *_methods(module.Match))
 
 
+def _templates(module):
+    """What a pattern's sub makes of a text with groups: an object of C since Python 3.12."""
+    return _as(PURE, module.template) if hasattr(module, "template") else ()
+
+
 def _locks(module):
     for make in (module.allocate_lock, module.RLock):
         kind = type(make())
@@ -385,6 +390,7 @@ _TABLES = {
     "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
     "_operator": _all_pure,
     "_random": _random,
+    "_sre": _templates,
     "_thread": _locks,
     "_warnings": _warnings,
     "builtins": lambda m: _builtins(),
