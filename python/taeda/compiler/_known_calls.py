@@ -32,7 +32,7 @@ __all__ = [
 UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = range(8)
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
-REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER = range(21, 27)
+REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, REMOVES_HOOK = range(21, 28)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -422,6 +422,7 @@ _TABLES = {
     # What it sees is what a plain run saves, so its block is run as it is.
     "taeda.autograd.graph": lambda m: _as(UNKNOWN, m.saved_tensors_hooks.__enter__),
     "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
+    "taeda.compiler._capture": lambda m: _as(REMOVES_HOOK, m.remove_hook),
     "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
     "taeda.compiler._pattern_substitutes": lambda m: _as(CONSTANT, m.made_pattern),
     # Integers of loops, which compiled programs have whatever they say of numbers from data.

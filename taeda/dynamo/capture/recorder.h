@@ -40,6 +40,7 @@ enum class CallKind : uint8_t {
   Undivided,    // set_undivided(on): regions do not end until it is off
   Initializes,  // a lazy module: called as it is, before the region is captured again
   Number,       // an operator whose number, which data tells, is a value of every graph
+  RemovesHook,  // remove_hook(handle), of a hook that the captured program registered
 };
 
 // What a thread asks before it calls an operator.
