@@ -385,7 +385,7 @@ class Capture final : public Capturing {
   Flow check_exc_match(State& state, int argument);
   Flow reraise(State& state, int argument);
   // ---- assertions (assertions.cpp) ----
-  static bool asserts(const State& state, const Instruction& jump, bool truth);
+  static const Instruction* fails_unless(const State& state, const Instruction& jump, bool truth);
   void take_assertion(State& state, const Instruction& jump);
   Flow pop_jump(State& state, int argument);
   Flow to_bool(State& state, int argument);
