@@ -465,10 +465,21 @@ def hooked_twice(x, w):
     return (y * w).sum()
 
 
+def hooked_for_a_while(x, w):
+    y = x * w
+    scale = y.detach().mean()
+    hooks = [y.register_hook(lambda grad: grad * 3), y.register_hook(lambda grad: grad * scale)]
+    hooks += [w.register_hook(lambda grad: grad * 5), y.register_hook(lambda grad: grad + 1)]
+    for hook in hooks[:3]:
+        hook.remove()
+    hooks[0].remove()
+    return (y * y).sum()
+
+
 @both
 @pytest.mark.parametrize(
     "program",
-    [hooked_with_values, hooked_plainly, hooked_for_nothing, hooked_twice],
+    [hooked_with_values, hooked_plainly, hooked_for_nothing, hooked_twice, hooked_for_a_while],
     ids=lambda program: program.__name__,
 )
 def test_hooks_of_results(program, backend):

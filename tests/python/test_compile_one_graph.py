@@ -69,10 +69,17 @@ def asserted(x):
 def of_many(x):
     assert x > 0
     return x
+
+def behind_a_write(x):
+    x.add_(1)
+    assert x.sum() > 0, "the sum"
+    assert x.max() > 0
+    return x.mul_(2)
 """
 of_text = {}
 exec(ASSERTIONS, of_text)
 asserted, of_many = of_text["asserted"], of_text["of_many"]
+behind_a_write = of_text["behind_a_write"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -87,6 +94,22 @@ def test_assertions_of_tensors_are_checks(backend):
             with pytest.raises(AssertionError) as own:
                 compiled(wrong)
             assert str(own.value) == str(plain.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_failed_assertions_behind_writes(backend, fullgraph):
+    compiled = t.compile(behind_a_write, backend=backend, fullgraph=fullgraph)
+    for given in ([1.0, 2.0], [-3.0, 1.0], [-1.0, -1.0], [float("inf"), float("-inf")]):
+        results = []
+        for function in (behind_a_write, compiled):
+            x = t.tensor(given)
+            try:
+                function(x)
+                results.append((x.tolist(), None))
+            except AssertionError as error:
+                results.append((x.tolist(), error.args))
+        assert results[0] == results[1]
 
 
 def test_arguments_of_a_distribution_with_a_matrix_are_checked():

@@ -232,6 +232,14 @@ def test_settings_are_saved_and_loaded():
     assert config.recompile_limit == before and config.to_dict() == config.get_config_copy()
 
 
+def test_settings_that_differ_are_told_as_statements():
+    with config.patch(recompile_limit=3, specialize_int=True):
+        told = config.codegen_config().splitlines()
+    assert f"{NAME}._dynamo.config.recompile_limit = 3" in told
+    assert f"{NAME}._dynamo.config.specialize_int = True" in told
+    assert "recompile_limit = 3" not in config.codegen_config()
+
+
 def test_the_reason_of_a_disabled_function_is_told():
     @t.compiler.disable(reason="it talks to a server")
     def ask(x):

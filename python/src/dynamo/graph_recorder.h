@@ -187,7 +187,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::vector<Ref> kept_;
   std::vector<PyObject*> outputs_;  // kept by `kept_`
   std::unordered_map<PyObject*, int> output_of_;
-  std::unordered_map<PyObject*, fx::Node*> levels_;  // of function transforms; kept by `kept_`
+  // Levels of function transforms and handles of hooks; kept by `kept_`.
+  std::unordered_map<PyObject*, fx::Node*> named_;
   Ref function_mode_;
   PyCodeObject* first_code_ = nullptr;
   PyFrameObject* outermost_ = nullptr;          // of that code; alive as long as its frame

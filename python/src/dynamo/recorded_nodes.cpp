@@ -87,7 +87,7 @@ bool is_named_in_code(PyObject* callable) {
 fx::Arg GraphRecorder::arg_of(PyObject* value) {
   using fx::Arg;
   using fx::Compound;
-  if (const auto level = levels_.find(value); level != levels_.end()) return Arg(*level->second);
+  if (const auto level = named_.find(value); level != named_.end()) return Arg(*level->second);
   if (name_of_body_.contains(value)) return Arg(node_of_body(value));
   if (is_tensor(value)) {
     fx::Node* node = tracer_->node_of(tensor_of(value));
@@ -288,6 +288,10 @@ void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObje
     if (!tracer_->node_of(t)) tracer_->track(t, node);
     return;
   }
+  if (PyCapsule_CheckExact(result)) {
+    named_[result] = &node;
+    return;
+  }
   tracer_->track_results(node, results_of(result));
 }
 
@@ -299,7 +303,7 @@ void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
   constexpr long kSmallest = 1 << 10;
   if (!PyLong_CheckExact(result) || PyLong_AsLong(result) < kSmallest) return;
   kept_.push_back(Ref::share(result));
-  levels_[result] = &node;
+  named_[result] = &node;
 }
 
 }  // namespace taeda::python

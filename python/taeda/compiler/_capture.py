@@ -29,6 +29,7 @@ __all__ = [
     "make_fake_mode",
     "make_partial",
     "on_plain_tensors",
+    "remove_hook",
     "replays_writes",
     "rewrites_assertions",
     "with_bodies",
@@ -204,7 +205,12 @@ def add_hook(tensor, body, taken, place):
         given = [grad if i == place else value for i, value in enumerate(taken)]
         return next(iter(body(*given)), None)
 
-    tensor.register_hook(hook)
+    return tensor.register_hook(hook)
+
+
+def remove_hook(handle):
+    """The remove of a handle, as a call of the graph or behind it."""
+    handle.remove()
 
 
 def initialize_module(module, args, kwargs):

@@ -33,6 +33,7 @@ UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = r
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
 REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, READS = range(21, 28)
+REMOVES_HOOK = 28
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -239,6 +240,11 @@ def _regular_expressions(module):
     return _as(PURE, *_methods(module.Pattern), *_methods(module.Match))
 
 
+def _templates(module):
+    """What a pattern's sub makes of a text with groups: an object of C since Python 3.12."""
+    return _as(PURE, module.template) if hasattr(module, "template") else ()
+
+
 def _locks(module):
     for make in (module.allocate_lock, module.RLock):
         kind = type(make())
@@ -394,6 +400,7 @@ _TABLES = {
     "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
     "_operator": _all_pure,
     "_random": _random,
+    "_sre": _templates,
     "_struct": lambda m: _as(READS, m.pack, m.unpack, m.unpack_from, m.iter_unpack, m.calcsize),
     "_thread": _locks,
     "_warnings": _warnings,
@@ -426,6 +433,7 @@ _TABLES = {
     # What it sees is what a plain run saves, so its block is run as it is.
     "taeda.autograd.graph": lambda m: _as(UNKNOWN, m.saved_tensors_hooks.__enter__),
     "taeda.compiler": lambda m: _as(UNKNOWN, m.graph_break),
+    "taeda.compiler._capture": lambda m: _as(REMOVES_HOOK, m.remove_hook),
     "taeda.compiler._marks": lambda m: _as(UNKNOWN, m.skip_frame, m.step_unsupported),
     "taeda.compiler._pattern_substitutes": lambda m: _as(CONSTANT, m.made_pattern),
     # Integers of loops, which compiled programs have whatever they say of numbers from data.

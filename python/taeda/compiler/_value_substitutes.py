@@ -138,12 +138,22 @@ def _check_tensor_all(cond, message=None):
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
-def note_assertion(cond, truth):
-    """Whether it is one element, whose truth is checked from here on."""
+def _check_assertion(holds, error):
+    try:
+        taeda._check_tensor_all_with(AssertionError, holds)
+    except AssertionError:
+        raise AssertionError(*error or ()) from None
+
+
+def note_assertion(cond, truth, error):
+    """Whether it is one element, whose truth is checked from here on.
+
+    error: what the AssertionError is made of; None where only the program knows.
+    """
     if cond.numel() != 1:
         return False
     holds = cond.ne(0) if truth else cond.eq(0)
-    as_operator(_check_all, (AssertionError, holds, None), {})
+    as_operator(_check_assertion, (holds, error), {})
     return True
 
 

@@ -99,6 +99,15 @@ class ConfigModule(types.ModuleType):
         for name, value in settings.items():
             setattr(self, name, value)
 
+    def codegen_config(self):
+        """The settings that differ from their defaults, as statements."""
+        changed = {name: getattr(self, name) for name in self._defaults}
+        return "\n".join(
+            f"{self.__name__}.{name} = {value!r}"
+            for name, value in changed.items()
+            if value != self._defaults[name]
+        )
+
     def patch(self, arg1=None, arg2=None, **kwargs):
         """A scope, or a decorator, in which settings have other values.
 

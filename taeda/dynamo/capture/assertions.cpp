@@ -1,7 +1,7 @@
 // Assertions of tensors: checks of the graph where other branches on data are breaks.
 //
-// `assert x.sum() > 0, text` jumps over what raises. The text is not made: where a check fails the
-// program runs by itself, and raises its own error.
+// `assert x.sum() > 0, text` jumps over what raises. Where a check fails the program runs by itself
+// and raises its own error; a graph that cannot be run again raises one of the same text.
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -19,29 +19,48 @@ bool is_jump_if(const Instruction& at, bool truth) {
 
 }  // namespace
 
-// Whether a jump must find this truth, because the assertion fails where it does not.
-bool Capture::asserts(const State& state, const Instruction& jump, bool truth) {
+// The instruction behind which an assertion fails, where a jump does not find this truth; null for
+// other jumps.
+const Instruction* Capture::fails_unless(const State& state, const Instruction& jump, bool truth) {
   static const int fails = opcode_number("LOAD_ASSERTION_ERROR");
-  const Instruction& target = state.code->instructions[static_cast<size_t>(jump.target)];
-  return (is_jump_if(jump, truth) && (&jump + 1)->opcode == fails) ||
-         (is_jump_if(jump, !truth) && target.opcode == fails);
+  const Instruction* next = &jump + 1;
+  const Instruction* target = &state.code->instructions[static_cast<size_t>(jump.target)];
+  if (is_jump_if(jump, truth) && next->opcode == fails) return next;
+  return is_jump_if(jump, !truth) && target->opcode == fails ? target : nullptr;
+}
+
+// What the error is made of: a tuple, or None where that is computed when it is raised.
+static Owned arguments_of_error(const State& state, const Instruction* at) {
+  static const int load = opcode_number("LOAD_CONST"), precall = opcode_number("PRECALL");
+  static const int call = opcode_number("CALL"), raise = opcode_number("RAISE_VARARGS");
+  if ((++at)->opcode == raise) return Owned(need(PyTuple_New(0)));
+  if (at->opcode != load) return Owned(Py_NewRef(Py_None));
+  PyObject* text = state.constant(at->argument);
+  while ((++at)->opcode == precall || at->opcode == call) continue;
+  const bool is_known = at->opcode == raise && PyUnicode_CheckExact(text);
+  return Owned(is_known ? need(PyTuple_Pack(1, text)) : Py_NewRef(Py_None));
 }
 
 // Puts the truth that an assertion needs in the place of a tensor on the stack, with a check in the
-// graph.
+// graph. An error that is not known by then is the program's own where it runs again, which a graph
+// with writes does not always.
 void Capture::take_assertion(State& state, const Instruction& jump) {
   PyObject*& top = state.peek(1);
-  const bool is_true = asserts(state, jump, true);
-  if ((!is_true && !asserts(state, jump, false)) || !recorder_.is_tensor_value(top) ||
-      recorder_.is_subclass(top) || !recorder_.overrides().modes.empty())
+  const Instruction* at = fails_unless(state, jump, true);
+  PyObject* truth = at != nullptr ? Py_True : Py_False;
+  if (at == nullptr) at = fails_unless(state, jump, false);
+  if (at == nullptr || !recorder_.is_tensor_value(top) || recorder_.is_subclass(top) ||
+      !recorder_.overrides().modes.empty())
     return;
+  const Owned error = arguments_of_error(state, at);
+  if (error.get() == Py_None && !is_whole_) return;
   static PyObject* const is_wanted = imported("taeda.compiler._capture", "rewrites_assertions");
   static PyObject* const note = imported("taeda.compiler._value_substitutes", "note_assertion");
   Owned none(need(PyTuple_New(0)));
   const Owned wanted(need(recorder_.call_natively(is_wanted, none.get(), nullptr)));
   if (wanted.get() != Py_True) return;
-  PyObject* truth = is_true ? Py_True : Py_False;
-  const Owned noted(need(PyObject_CallFunctionObjArgs(note, top, truth, nullptr)));
+  keep(error.get());
+  const Owned noted(need(PyObject_CallFunctionObjArgs(note, top, truth, error.get(), nullptr)));
   if (noted.get() == Py_True) Py_SETREF(top, Py_NewRef(truth));
 }
 

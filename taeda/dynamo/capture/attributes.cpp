@@ -127,6 +127,10 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   // Its attributes are known, what C does with them is not.
   if (is_opaque(object) && shows_attributes(Py_TYPE(object)))
     return instance_attribute(object, name);
+  if (hooks_.contains(object) && is_named(name, "remove")) {
+    static PyObject* const remove = imported("taeda.compiler._capture", "remove_hook");
+    return need(PyMethod_New(remove, object));
+  }
   if (is_opaque(object)) {
     // A method is no more than its object; what it does is asked when it is called.
     PyTypeObject* type = Py_TYPE(object);

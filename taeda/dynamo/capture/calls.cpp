@@ -674,6 +674,7 @@ PyObject* Capture::call(State& state, Call call) {
         // Arguments that do not fit: CPython says why.
         return call_native(call, CallKind::Pure);
       case CallKind::Initializes: return initialize_module(call);
+      case CallKind::RemovesHook: return remove_hook(call);
       case CallKind::Constant: {
         const SessionScope natively(nullptr);
         PyObject* result = need(

@@ -288,6 +288,7 @@ class Capture final : public Capturing {
   PyObject* call_function_mode(const Call& call);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
+  PyObject* remove_hook(const Call& call);
   PyObject* initialize_module(const Call& call);
   PyObject* add_hook_body(const Call& call);
   PyObject* add_effect(const Call& call);
@@ -418,7 +419,7 @@ class Capture final : public Capturing {
   Flow check_exc_match(State& state, int argument);
   Flow reraise(State& state, int argument);
   // ---- assertions (assertions.cpp) ----
-  static bool asserts(const State& state, const Instruction& jump, bool truth);
+  static const Instruction* fails_unless(const State& state, const Instruction& jump, bool truth);
   void take_assertion(State& state, const Instruction& jump);
   Flow pop_jump(State& state, int argument);
   Flow to_bool(State& state, int argument);
@@ -496,7 +497,9 @@ class Capture final : public Capturing {
   };
   std::vector<Taken> taken_;
   std::unordered_map<PyObject*, PyObject*> iterator_of_part_;  // that it takes from; kept
-  std::unordered_set<void*> addresses_;                        // that the program asked for by id()
+  // Handles of hooks, and whether the graph registers them.
+  std::unordered_map<PyObject*, bool> hooks_;
+  std::unordered_set<void*> addresses_;  // that the program asked for by id()
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
   std::set<std::pair<PyObject*, PyObject*>> taken_calls_;  // of those; kept

@@ -41,6 +41,7 @@ enum class CallKind : uint8_t {
   Initializes,  // a lazy module: called as it is, before the region is captured again
   Number,       // an operator whose number, which data tells, is a value of every graph
   Reads,        // as Pure, and what it does goes by the classes of what its arguments hold
+  RemovesHook,  // remove_hook(handle), of a hook that the captured program registered
 };
 
 // What a thread asks before it calls an operator.

@@ -270,7 +270,9 @@ PyObject* Capture::call_hook(const Call& call) {
   if (recorder_.real_of(values[0], &source) != nullptr) {
     if (holds_values(values[1]) || !PyFunction_Check(values[1]))
       throw Break{"a hook of the program's tensor that holds values of the captured program"};
-    return add_effect(call);
+    PyObject* handle = add_effect(call);
+    hooks_[handle] = false;
+    return handle;
   }
   if (!PyFunction_Check(values[1]) || holds_values(values[1])) return add_hook_body(call);
   static PyObject* const ones_like = imported("taeda", "ones_like");
@@ -285,8 +287,19 @@ PyObject* Capture::call_hook(const Call& call) {
   if (pending_writes() != writes)
     throw Abandoned{"a hook that writes to the program", Abandoned::kHere};
   if (!is_closed) return add_hook_body(call);
-  recorder_.record_call(call.callable, tuple_of(call).get(), Py_None);
-  return make_unknown();  // the handle is the graph's own
+  Owned handle(make_unknown());  // the graph's own
+  hooks_[handle.get()] = true;
+  recorder_.record_call(call.callable, tuple_of(call).get(), handle.get());
+  return handle.release();
+}
+
+// A hook that is taken away again, where it was registered: in the graph, or behind it.
+PyObject* Capture::remove_hook(const Call& call) {
+  if (hooks_.at(call.values.at(0)))
+    recorder_.record_call(call.callable, tuple_of(call).get(), Py_None);
+  else
+    Py_DECREF(add_effect(call));
+  return Py_NewRef(Py_None);
 }
 
 // A hook that takes more than the gradient: a graph of its own, with what it takes beside it.
@@ -314,8 +327,10 @@ PyObject* Capture::add_hook_body(const Call& call) {
   Owned given(need(
       PyTuple_Pack(4, call.values[0], PyTuple_GET_ITEM(body.get(), 0), others.get(), at.get())));
   for (const Owned* part : {&others, &at, &given}) keep(part->get());
-  recorder_.record_call(add_hook, given.get(), Py_None);
-  return make_unknown();  // the handle is the graph's own
+  Owned handle(make_unknown());  // the graph's own
+  hooks_[handle.get()] = true;
+  recorder_.record_call(add_hook, given.get(), handle.get());
+  return handle.release();
 }
 
 // Tensor.as_subclass(tensor, class), or Tensor._make_subclass(class, tensor, requires_grad=False).
