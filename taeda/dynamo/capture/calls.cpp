@@ -170,6 +170,8 @@ PyObject* Capture::call_extreme(const Call& call) {
 PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
   put_in_function(call);
+  check_format(call);
+  is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
     throw Break{"a default dict of objects of C"};
@@ -202,7 +204,6 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
-  is_looked_at_ = looks_inside(call);
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
   if (has_items) check_references(call.values[0], items);

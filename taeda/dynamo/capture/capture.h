@@ -243,6 +243,7 @@ class Capture final : public Capturing {
   bool is_entered_by_c(PyObject* callable);
   static bool is_iterator_of_c(PyObject* object);
   static bool looks_inside(const Call& call);
+  static void check_format(const Call& call);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
   PyObject* call_extreme(const Call& call);
