@@ -102,6 +102,7 @@ class Entry:
 
 
 FIELDS = "{.value} {one.double}"
+PLACE = "%s"
 CALLED_BY_C = [
     lambda x, rows, names, items: list(map(print, [1, 2])),
     lambda x, rows, names, items: sorted([2], key=functools.partial(print, 1)),
@@ -176,6 +177,36 @@ def test_c_looks_into_containers_of_containers(program, make):
     for number in (1, 2, 3):
         rows = [[number], [2, 3]]
         assert compiled(t.ones(2), make(rows)) == program(t.ones(2), make(rows))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, one: (repr(one), one.__repr__()),
+        lambda x, one: str([one, {"one": one}]),
+        lambda x, one: PLACE % (one,),
+        lambda x, one: PLACE % [[one.value], [one]],
+        lambda x, one: "{}".format(one),  # noqa: UP032
+        lambda x, one: (hash(one), one.__hash__()),
+        lambda x, one: list(map(hash, [one, (1, one)])),
+    ],
+)
+def test_addresses_are_those_of_the_object_at_hand(program):
+    compiled = t.compile(program, backend="eager")
+    kept = [Entry("one", number) for number in range(3)]
+    for one in kept:
+        assert compiled(t.ones(2), one) == program(t.ones(2), one)
+
+
+def test_texts_of_values_are_part_of_a_region():
+    def program(x, rows, scale):
+        label = PLACE % (rows,) + PLACE % (rows[0],) + str([type(rows), rows, (scale, None)])
+        return x * len(label + repr(rows)), label
+
+    counters.clear()
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for rows in ([[1], [2, 3]], [[1], [2, 3]], [[4], []]):
+        assert is_same(compiled(t.ones(2), rows, 2), program(t.ones(2), rows, 2))
 
 
 def test_iterators_that_live_on_call_what_the_program_gave_them():

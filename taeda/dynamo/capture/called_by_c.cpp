@@ -4,7 +4,6 @@
 // would be done while the program is captured, and what dict.get finds be asked of a twin that
 // nobody filled. So C is given a function of Python that makes the call. It looks into what such a
 // function, and a generator, gives: any(rows), filter(None, rows). So twins are filled then.
-#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <unordered_map>
@@ -50,31 +49,7 @@ bool is_conversion(PyObject* callable) {
   return false;
 }
 
-// Whether a field of a text for str.format asks for an attribute: "{one.name}".
-bool asks_for_attribute(std::string_view text) {
-  for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1))
-    if (text.substr(at + 1, text.find_first_of("{}:!", at + 1) - at - 1).find('.') != text.npos)
-      return true;
-  return false;
-}
-
 }  // namespace
-
-// C reads attributes of the program's objects behind the capture's back.
-void Capture::check_format(const Call& call) {
-  static PyObject* const text = reinterpret_cast<PyObject*>(&PyUnicode_Type);
-  static PyObject* const makers[] = {PyObject_GetAttrString(text, "format"),
-                                     PyObject_GetAttrString(text, "format_map")};
-  if (call.callable != makers[0] && call.callable != makers[1]) return;
-  PyObject* template_text = call.values.empty() ? nullptr : call.values[0];
-  if (template_text == nullptr || !PyUnicode_Check(template_text)) return;
-  Py_ssize_t size = 0;
-  const char* bytes = PyUnicode_AsUTF8AndSize(template_text, &size);
-  if (bytes == nullptr) throw Raised{};
-  if (asks_for_attribute({bytes, static_cast<size_t>(size)}) &&
-      !std::all_of(call.values.begin(), call.values.end(), is_immutable))
-    throw Break{"a text with attributes in its fields"};
-}
 
 // Whether the hook sees C call it, and nothing but its frame is captured.
 bool Capture::is_entered_by_c(PyObject* callable) {

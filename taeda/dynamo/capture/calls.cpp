@@ -170,7 +170,6 @@ PyObject* Capture::call_extreme(const Call& call) {
 PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
   put_in_function(call);
-  check_format(call);
   is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
@@ -187,6 +186,8 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
+  check_text(call);
+  check_hash(call);
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* number = call_math(call)) return number;
