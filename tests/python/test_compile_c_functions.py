@@ -101,6 +101,8 @@ class Entry:
         return self.value * 2
 
 
+FIELDS = "{.value} {one.double}"
+PLACE = "%s"
 CALLED_BY_C = [
     lambda x, rows, names, items: list(map(print, [1, 2])),
     lambda x, rows, names, items: sorted([2], key=functools.partial(print, 1)),
@@ -120,6 +122,9 @@ CALLED_BY_C = [
     lambda x, rows, names, items: any(row for row in rows),
     lambda x, rows, names, items: [*filter(None, (row for row in rows))],
     lambda x, rows, names, items: rows[1] in (row for row in rows),
+    lambda x, rows, names, items: min(row for row in rows),
+    lambda x, rows, names, items: ([rows[1][0]] in rows, rows[0] in [[1, 2], [4, 3]]),
+    lambda x, rows, names, items: FIELDS.format(items[0], one=items[1]),
     lambda x, rows, names, items: functools.reduce(operator.add, (row for row in rows), []),
     lambda x, rows, names, items: list(map(operator.attrgetter("value"), items)),
     lambda x, rows, names, items: sorted(items, key=operator.attrgetter("double", "name")),
@@ -148,6 +153,60 @@ def test_what_c_calls_is_captured(program, backend):
             [Entry("one", a), Entry("two", b)],
         )
         assert is_same(outcome(compiled, args), outcome(program, args))
+
+
+class Rows(list):
+    pass
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, given: [2] in given,
+        lambda x, given: any(given),
+        lambda x, given: (sorted(given), max(given), min(row for row in given)),
+        lambda x, given: [row for row in itertools.chain(given) if [2] == row],
+    ],
+)
+@pytest.mark.parametrize(
+    "make",
+    [Rows, collections.deque, lambda rows: collections.OrderedDict(enumerate(rows)).values()],
+)
+def test_c_looks_into_containers_of_containers(program, make):
+    compiled = t.compile(program, backend="eager")
+    for number in (1, 2, 3):
+        rows = [[number], [2, 3]]
+        assert compiled(t.ones(2), make(rows)) == program(t.ones(2), make(rows))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, one: (repr(one), one.__repr__()),
+        lambda x, one: str([one, {"one": one}]),
+        lambda x, one: PLACE % (one,),
+        lambda x, one: PLACE % [[one.value], [one]],
+        lambda x, one: "{}".format(one),  # noqa: UP032
+        lambda x, one: (hash(one), one.__hash__()),
+        lambda x, one: list(map(hash, [one, (1, one)])),
+    ],
+)
+def test_addresses_are_those_of_the_object_at_hand(program):
+    compiled = t.compile(program, backend="eager")
+    kept = [Entry("one", number) for number in range(3)]
+    for one in kept:
+        assert compiled(t.ones(2), one) == program(t.ones(2), one)
+
+
+def test_texts_of_values_are_part_of_a_region():
+    def program(x, rows, scale):
+        label = PLACE % (rows,) + PLACE % (rows[0],) + str([type(rows), rows, (scale, None)])
+        return x * len(label + repr(rows)), label
+
+    counters.clear()
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for rows in ([[1], [2, 3]], [[1], [2, 3]], [[4], []]):
+        assert is_same(compiled(t.ones(2), rows, 2), program(t.ones(2), rows, 2))
 
 
 def test_iterators_that_live_on_call_what_the_program_gave_them():

@@ -85,6 +85,10 @@ void Capture::check_arithmetic(State& state, int operation) {
   const int plain = operation % kCount;
   PyObject*& right = state.peek(1);
   PyObject*& left = state.peek(2);
+  if (plain == kRemainder && PyUnicode_Check(left)) {
+    open_deep(right);
+    check_text_of(right);
+  }
   const bool is_of_tensor = recorder_.is_tensor_value(left) || recorder_.is_tensor_value(right);
   if (plain == kPower && !is_of_tensor && !is_known_power(left, right))
     for (PyObject** operand : {&left, &right}) Py_SETREF(*operand, number_of(*operand));

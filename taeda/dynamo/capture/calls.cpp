@@ -169,6 +169,7 @@ PyObject* Capture::call_extreme(const Call& call) {
 PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
   put_in_function(call);
+  is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
     throw Break{"a default dict of objects of C"};
@@ -184,6 +185,8 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
       throw Break{"the address of an object in a container of the program"};
     open_deep(value);
   }
+  check_text(call);
+  check_hash(call);
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* number = call_conversion(call)) return number;
   if (PyObject* result = call_method_of_numbers(call)) return result;
@@ -203,7 +206,6 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
-  is_looked_at_ = looks_inside(call);
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
   if (has_items) check_references(call.values[0], items);

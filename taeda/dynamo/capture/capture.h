@@ -258,6 +258,11 @@ class Capture final : public Capturing {
   bool is_entered_by_c(PyObject* callable);
   static bool is_iterator_of_c(PyObject* object);
   static bool looks_inside(const Call& call);
+  // Of texts and hashes that tell what no guard knows (texts.cpp).
+  static void check_text(const Call& call);
+  static void check_text_of(PyObject* objects);
+  void check_hash(const Call& call);
+  void check_hash(PyObject* object);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
   PyObject* call_extreme(const Call& call);

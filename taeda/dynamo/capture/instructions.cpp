@@ -666,7 +666,8 @@ Flow Capture::contains(State& state, int argument) {
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
-  open(container);
+  open_deep(value);
+  open_deep(container);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
   if (PyList_CheckExact(container) || PyTuple_CheckExact(container))

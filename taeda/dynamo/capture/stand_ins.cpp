@@ -517,21 +517,21 @@ void Capture::open_dict(Twin& twin, PyObject* object) {
 void Capture::open_deep(PyObject* object, int depth, Seen& seen) {
   constexpr int kDeepest = 20;
   if (depth > kDeepest) return;
+  if (PyObject* mapping = viewed_mapping(object)) object = mapping;
   open(object);
-  const bool is_container =
-      PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object);
-  if (!is_container || !seen.insert(object).second) return;
-  if (PyTuple_Check(object)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
-      open_deep(PyTuple_GET_ITEM(object, i), depth + 1, seen);
-  } else if (PyList_CheckExact(object)) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
-      open_deep(PyList_GET_ITEM(object, i), depth + 1, seen);
-  } else {
+  if (!PyTuple_Check(object) && container_of(Py_TYPE(object)) == nullptr) return;
+  if (PyAnySet_Check(object) || !seen.insert(object).second) return;
+  if (PyDict_Check(object)) {
     Py_ssize_t position = 0;
     PyObject *key, *value;
     while (PyDict_Next(object, &position, &key, &value)) open_deep(value, depth + 1, seen);
+    return;
   }
+  Owned deque;
+  if (!PyTuple_Check(object) && !PyList_Check(object)) deque = Owned(need(PySequence_List(object)));
+  PyObject* items = deque ? deque.get() : object;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); ++i)
+    open_deep(PySequence_Fast_GET_ITEM(items, i), depth + 1, seen);
 }
 
 // One of the program in a list, tuple or dict: C compares it by what it holds.
