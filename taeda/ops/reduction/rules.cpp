@@ -46,7 +46,11 @@ void check_not_empty_all(const char* op, const Tensor& self) {
 
 void check_all(const char* op, const Tensor& self) {
   check_not_empty_all(op, self);
-  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(self.dtype()), "\"", op, "_all\" not implemented for '",
+  const auto kernel = [&] {  // the CPU's has no device in its name
+    const std::string stem = str(op, "_all");
+    return self.is_cpu() || self.is_meta() ? stem : kernel_name(stem, self.device());
+  };
+  TAEDA_CHECK_NOT_IMPLEMENTED(!is_float8(self.dtype()), "\"", kernel(), "\" not implemented for '",
                               self.dtype(), "'");
 }
 
