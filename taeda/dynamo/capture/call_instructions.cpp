@@ -131,6 +131,7 @@ Flow Capture::with_except_start(State& state, int) {
 Flow Capture::return_generator(State& state, int) {
   if (frame_of(state).number == 0) throw Abandoned{"a generator function"};
   last_generator_at_ = num_executed_;
+  frames_.erase(state.frame);
   return Flow::HandBack;
 }
 
