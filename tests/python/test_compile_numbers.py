@@ -342,6 +342,47 @@ def test_methods_that_give_numbers_to_c(name):
         assert repr(compiled(t.ones(2), n)) == repr(program(t.ones(2), n))
 
 
+class Key:
+    def __init__(self, n):
+        self.n = n
+
+    def __hash__(self):
+        return 3
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+
+def _ends(n):
+    numbers, rounds = (number for number in (n, n + 1)), 0
+    try:
+        while True:
+            rounds += len([n, next(numbers)])
+    except StopIteration:
+        return rounds
+
+
+def _searches(n):
+    try:
+        return {"a": n}["b"]
+    except KeyError:
+        return {Key(n): n}.get(Key(n + 1), n)
+
+
+def _searches_by_key(n):
+    try:
+        return {Key(n): n}[Key(n + 1)]
+    except KeyError as error:
+        return error.args[0].n
+
+
+@pytest.mark.parametrize("function", [_ends, _searches, _searches_by_key])
+def test_ends_and_searches_refuse_no_number(function):
+    compiled = t.compile(lambda x, n: x * function(n), backend="eager", fullgraph=True)
+    for n in (2, 3, 5):
+        assert t.equal(compiled(t.ones(2), n), t.ones(2) * function(n))
+
+
 @pytest.mark.parametrize("convert", [int, float, operator.index])
 def test_a_number_that_a_method_gives_stays_one_of_every_graph(convert):
     @t.compile(backend="eager", fullgraph=True, dynamic=True)

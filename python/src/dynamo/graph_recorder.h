@@ -91,6 +91,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void begin_rehearsal(PyObject* args) override;
   PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
   bool end_rehearsal() override;
+  bool is_in_rehearsal() const override { return rehearsal_.has_value(); }
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;

@@ -52,6 +52,8 @@ void Capture::take_assertion(State& state, const Instruction& jump) {
   if (at == nullptr || !recorder_.is_tensor_value(top) || recorder_.is_subclass(top) ||
       !recorder_.overrides().modes.empty())
     return;
+  // What is rehearsed is called by the graph as it is, and asks again.
+  if (recorder_.num_levels() > 0 || recorder_.is_in_rehearsal()) return;
   const Owned error = arguments_of_error(state, at);
   if (error.get() == Py_None && !is_whole_) return;
   static PyObject* const is_wanted = imported("taeda.compiler._capture", "rewrites_assertions");

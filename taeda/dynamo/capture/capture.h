@@ -69,7 +69,7 @@ Owned keys_of(PyObject* dict);
 // Dicts that are read key by key.
 bool is_lazy_dict(PyObject* object);
 // Whether an object is a symbolic number, or a list, tuple or dict with one somewhere inside.
-bool has_symbols(PyObject* object);
+bool has_symbols(PyObject* object, bool looks_into_dicts = true);
 // Keys that stand for themselves, in guards too.
 bool is_known_key(PyObject* key);
 
@@ -357,9 +357,10 @@ class Capture final : public Capturing {
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
   // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
-  // is one of the program's; `saw_symbols`: so did C in the instruction of this number.
+  // is one of the program's; `is_own`: no frame ended in the instruction of this number;
+  // `saw_symbols`: C did, which frames gave to it.
   bool breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                       bool saw_symbols, int64_t number);
+                       bool is_own, bool saw_symbols, int64_t number);
   bool is_doubtful(const State& state, const std::vector<Owned>& operands, PyObject* raised);
   bool may_change(const State& state, const std::vector<Owned>& operands) const;
   bool shows_tensor(PyObject* operand) const;

@@ -272,7 +272,8 @@ Flow Capture::execute(State& state) {
     is_break = take_interruption_of(state);
   if (!is_break && flow == Flow::Raise && PyErr_Occurred())
     is_break = is_inside =
-        breaks_at_error(state, operands, is_exact, num_symbols_given_ != symbols, number);
+        breaks_at_error(state, operands, is_exact, num_frames_ended_ == frames_ended,
+                        num_symbols_given_ != symbols, number);
   if (!is_break) {
     const bool is_in_transform = recorder_.num_levels() != modes_.num_levels;
     if (is_in_transform && !is_in_transform_)

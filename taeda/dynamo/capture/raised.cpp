@@ -20,7 +20,7 @@
 namespace taeda::dynamo {
 
 // Containers may hold themselves.
-bool has_symbols(PyObject* object) {
+bool has_symbols(PyObject* object, bool looks_into_dicts) {
   std::vector<PyObject*> open{object};
   std::unordered_set<PyObject*> seen;
   while (!open.empty()) {
@@ -28,7 +28,7 @@ bool has_symbols(PyObject* object) {
     open.pop_back();
     if (one == nullptr) continue;
     if (python::is_symbolic(one)) return true;
-    const bool is_dict = PyDict_CheckExact(one);
+    const bool is_dict = looks_into_dicts && PyDict_CheckExact(one);
     const bool is_container = is_dict || PyTuple_CheckExact(one) || PyList_CheckExact(one);
     if (!is_container || !seen.insert(one).second) continue;
     Py_ssize_t position = 0;
@@ -153,9 +153,8 @@ bool Capture::names_sizes(PyObject* exception, const std::vector<Owned>& operand
 }
 
 bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& operands, bool is_exact,
-                              bool saw_symbols, int64_t number) {
+                              bool is_own, bool saw_symbols, int64_t number) {
   Owned raised(taeda_take_raised());
-  const bool is_own = !raised_at_.contains(raised.get());  // and none of a frame that it called
   const auto any_operand = [&](const auto& is_one) {
     return std::any_of(operands.begin(), operands.end(),
                        [&](const Owned& o) { return o && is_one(o.get()); });
@@ -167,8 +166,13 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
   }
   // Symbols are refused where the numbers that they stand for are not: the program tries itself.
   // Calls that nest too deeply do so with numbers, too.
-  const bool is_depth = PyErr_GivenExceptionMatches(raised.get(), PyExc_RecursionError);
-  if (is_own && !is_exact && !is_depth && (saw_symbols || any_operand(has_symbols))) {
+  const auto is_a = [&](PyObject* type) { return PyErr_GivenExceptionMatches(raised.get(), type); };
+  const bool is_depth = is_a(PyExc_RecursionError);
+  const bool is_of_symbols = any_operand([](PyObject* o) { return has_symbols(o, false); });
+  // Ends and searches without a result refuse nothing; errors of frames are known.
+  const bool may_refuse =
+      !is_a(PyExc_StopIteration) && !is_a(PyExc_LookupError) && !raised_at_.contains(raised.get());
+  if (!is_exact && !is_depth && ((is_own && is_of_symbols) || (saw_symbols && may_refuse))) {
     reason_ = "an operation that symbols do not have";
     return true;
   }

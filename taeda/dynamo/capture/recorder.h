@@ -137,6 +137,7 @@ class Recorder {
   // arguments of the rehearsal, with tensors that look like these and are the graph's no more.
   virtual PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) = 0;
   virtual bool end_rehearsal() = 0;
+  virtual bool is_in_rehearsal() const = 0;
   // Runs the derivative of results by the arguments of the rehearsal, as calls of the program;
   // false with an error.
   virtual bool run_backward(PyObject* results) = 0;
