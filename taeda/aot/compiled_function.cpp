@@ -490,8 +490,8 @@ std::shared_ptr<CompiledFunction> compile(const fx::Graph& graph, const std::vec
       [program](const std::vector<Value>& values, const fx::RetraceOptions& options) {
         return fx::retrace(*program->graph, values, options, *program);
       });
-  const auto made = compiler.compile(std::move(traced), attributes,
-                                     is_joint ? std::move(again) : nullptr);
+  const auto made =
+      compiler.compile(std::move(traced), attributes, is_joint ? std::move(again) : nullptr);
   if (is_given_small_sizes) {
     AotOptions later = options;
     later.fakes.clear();
