@@ -75,6 +75,21 @@ def behind_a_write(x):
     assert x.sum() > 0, "the sum"
     assert x.max() > 0
     return x.mul_(2)
+
+def handled_behind_a_write(x, log):
+    x.add_(1)
+    try:
+        assert x.sum() > 0, "the sum"
+        log.append("more")
+    except AssertionError as error:
+        log.append(str(error))
+        return x * 0
+    return x
+
+def behind_an_append(x, log):
+    log.append("first")
+    assert x.sum() > 0
+    return x + 1
 """
 of_text = {}
 exec(ASSERTIONS, of_text)
@@ -110,6 +125,24 @@ def test_failed_assertions_behind_writes(backend, fullgraph):
             except AssertionError as error:
                 results.append((x.tolist(), error.args))
         assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ["handled_behind_a_write", "behind_an_append"])
+def test_what_a_program_sees_of_a_failed_assertion(name, backend):
+    """Its handlers, and what it wrote to objects before."""
+
+    def seen(function, number):
+        x, log = t.full((2,), number), []
+        try:
+            result = function(x, log).tolist()
+        except AssertionError:
+            result = None
+        return result, x.tolist(), log
+
+    compiled = t.compile(of_text[name], backend=backend)
+    for number in (1.0, 1.0, -2.0, 3.0, -4.0):
+        assert seen(compiled, number) == seen(of_text[name], number)
 
 
 def test_arguments_of_a_distribution_with_a_matrix_are_checked():

@@ -2,6 +2,8 @@
 //
 // `assert x.sum() > 0, text` jumps over what raises. Where a check fails the program runs by itself
 // and raises its own error; a graph that cannot be run again raises one of the same text.
+#include <algorithm>
+
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -41,6 +43,15 @@ static Owned arguments_of_error(const State& state, const Instruction* at) {
   return Owned(is_known ? need(PyTuple_Pack(1, text)) : Py_NewRef(Py_None));
 }
 
+// Whether a frame of the capture handles what is raised now.
+bool Capture::has_handler() const {
+  return std::any_of(frames_.begin(), frames_.end(), [](const auto& entry) {
+    const Code* code = decoded(taeda_frame_code(entry.first));
+    if (code == nullptr) throw Raised{};
+    return code->handler_of(taeda_frame_at(entry.first)) != nullptr;
+  });
+}
+
 // Puts the truth that an assertion needs in the place of a tensor on the stack, with a check in the
 // graph. An error that is not known by then is the program's own where it runs again, which a graph
 // with writes does not always.
@@ -55,7 +66,11 @@ void Capture::take_assertion(State& state, const Instruction& jump) {
   // What is rehearsed is called by the graph as it is, and asks again.
   if (recorder_.num_levels() > 0 || recorder_.is_in_rehearsal()) return;
   const Owned error = arguments_of_error(state, at);
-  if (error.get() == Py_None && !is_whole_) return;
+  // A graph that wrote is not run again: its error passes the handlers of the program, and writes
+  // to objects are lost. A program that need not be one graph has a break where it would see that.
+  const bool is_seen = error.get() == Py_None || has_handler() || recorder_.writes_inputs() ||
+                       !pending_writes().empty();
+  if (is_seen && !is_whole_) return;
   static PyObject* const is_wanted = imported("taeda.compiler._capture", "rewrites_assertions");
   static PyObject* const note = imported("taeda.compiler._value_substitutes", "note_assertion");
   Owned none(need(PyTuple_New(0)));
