@@ -71,15 +71,22 @@ OutSpec searchsorted_Tensor_spec(const Tensor& sorted_sequence, const Tensor& se
   return OutSpec(self.sym_sizes(), out_int32 ? DType::Int32 : DType::Int64, self.device());
 }
 
+// A number has no say in the dtype that boundaries of its kind are compared in.
+static Tensor value_of(const Scalar& number, const Tensor& boundaries) {
+  DType dtype = number.is_floating() ? default_dtype() : number.dtype();
+  if (is_floating(boundaries.dtype()) && !number.is_complex()) dtype = boundaries.dtype();
+  return boundaries.new_full({}, number, dtype);
+}
+
 Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32,
                            bool right, std::optional<std::string_view> side, const Tensor& sorter) {
-  const Tensor value = wrapped_scalar(self).to(sorted_sequence.device());
+  const Tensor value = value_of(self, sorted_sequence);
   return taeda::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
 }
 Tensor& searchsorted_Scalar_out(const Tensor& sorted_sequence, const Scalar& self, bool out_int32,
                                 bool right, std::optional<std::string_view> side,
                                 const Tensor& sorter, Tensor& out) {
-  const Tensor value = wrapped_scalar(self).to(sorted_sequence.device());
+  const Tensor value = value_of(self, sorted_sequence);
   return taeda::searchsorted_out(out, sorted_sequence, value, out_int32, right, side, sorter);
 }
 
