@@ -26,7 +26,8 @@ namespace {
 
 constexpr int kThreadNicer = 5;
 constexpr long kMostWorkers = 1024;
-constexpr std::chrono::milliseconds kEndWait{50};
+// A killed compiler is gone in a few milliseconds, its folder too; on a busy machine later.
+constexpr std::chrono::milliseconds kEndWait{500};
 // Until a run begins that is expected, and until one that began has ended.
 constexpr std::chrono::milliseconds kRunPause{500};
 constexpr std::chrono::seconds kLongestRun{10};

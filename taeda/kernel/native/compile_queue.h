@@ -41,7 +41,7 @@ class TAEDA_API CompileQueue {
   static CompileQueue& shared();
   CompileQueue(const CompileQueue&) = delete;
   // Compiles that have not ended throw from their futures, and their compilers are killed; waits at
-  // most 50 ms for that.
+  // most half a second for that.
   ~CompileQueue();
 
   enum class Start : uint8_t { Now, AfterFirstRuns };
