@@ -156,15 +156,6 @@ void for_each_axis(std::vector<kernel::Step>& steps, FunctionRef<void(const Expr
   }
 }
 
-void collect_roots(const kernel::Kernel& kernel, const std::vector<kernel::Step>& steps,
-                   std::vector<kernel::NodeId>& roots) {
-  for (const kernel::Step& step : steps) {
-    for (kernel::NodeId root : kernel::roots_of(kernel, step)) roots.push_back(root);
-    if (const auto* loop = std::get_if<kernel::Loop>(&step))
-      collect_roots(kernel, loop->steps, roots);
-  }
-}
-
 // The number of elements that a real constant may be, as type and integers hold it exactly; 0 for
 // all others.
 int64_t count_of(const kernel::ExprGraph& graph, kernel::NodeId id) {
@@ -180,10 +171,8 @@ int64_t count_of(const kernel::ExprGraph& graph, kernel::NodeId id) {
 // Layers that differ in sizes divide by other numbers of elements, too.
 void lift_counts(kernel::Kernel& kernel, Lifter& lift) {
   kernel::ExprGraph& graph = kernel.values;
-  std::vector<kernel::NodeId> roots;
-  collect_roots(kernel, kernel.steps, roots);
   std::map<int64_t, kernel::NodeId> params;
-  for (kernel::NodeId id : graph.reachable(roots)) {
+  for (kernel::NodeId id : graph.reachable(kernel::roots_under(kernel, kernel.steps))) {
     const int64_t count = count_of(graph, id);
     if (count == 0) continue;
     const auto [param, is_new] = params.try_emplace(count, -1);

@@ -7,6 +7,7 @@
 
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
+#include "taeda/kernel/ir/rewrite.h"
 #include "taeda/kernel/print.h"
 
 // The assembler finds the files on the include path, which holds the root of the source tree.
@@ -43,14 +44,6 @@ TAEDA_TEXT(taeda_text_called_float_parts, "taeda/kernel/called/float_parts.h")
 namespace taeda::kernel {
 
 namespace {
-
-void collect_roots(const Kernel& kernel, const std::vector<Step>& steps,
-                   std::vector<NodeId>& roots) {
-  for (const Step& step : steps) {
-    for (NodeId root : roots_of(kernel, step)) roots.push_back(root);
-    if (const auto* loop = std::get_if<Loop>(&step)) collect_roots(kernel, loop->steps, roots);
-  }
-}
 
 // Appends a header without its includes, comment lines and empty lines.
 void append(std::string& text, const char* header) {
@@ -140,9 +133,7 @@ std::string called_text(const ExprGraph& graph, const std::vector<NodeId>& roots
 }
 
 std::string called_text(const Kernel& kernel) {
-  std::vector<NodeId> roots;
-  collect_roots(kernel, kernel.steps, roots);
-  return called_text(kernel.values, roots);
+  return called_text(kernel.values, roots_under(kernel, kernel.steps));
 }
 
 std::string cpu_prelude() { return prelude(false); }

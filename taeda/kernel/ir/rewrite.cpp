@@ -134,6 +134,16 @@ std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step
   return all;
 }
 
+std::vector<NodeId> roots_under(const Kernel& kernel, const std::vector<Step>& steps) {
+  std::vector<NodeId> roots;
+  for (const Step& step : steps) {
+    const auto* loop = std::get_if<Loop>(&step);
+    for (NodeId root : loop ? roots_under(kernel, loop->steps) : roots_of(kernel, step))
+      roots.push_back(root);
+  }
+  return roots;
+}
+
 const Expr* fresh_axis(Kernel& kernel, const std::string& name) {
   std::set<std::string> names;
   for (const Expr* param : kernel.params) names.insert(param->name);

@@ -21,6 +21,9 @@ void replace_value(Kernel& kernel, std::vector<Step>& steps, NodeId from, NodeId
 // Every index expression under the steps, of loads and stores and values.
 std::vector<const Expr*> indices_of(const Kernel& kernel, const std::vector<Step>& steps);
 
+// The roots of the values that the steps and those inside of their loops compute.
+std::vector<NodeId> roots_under(const Kernel& kernel, const std::vector<Step>& steps);
+
 // A variable of a name that nothing in the kernel has: the name itself, or one with a number.
 const Expr* fresh_axis(Kernel& kernel, const std::string& name);
 
