@@ -2,7 +2,6 @@
 #include "taeda/fx/retrace.h"
 
 #include "taeda/autograd/autocast.h"
-#include "taeda/autograd/grad_mode.h"
 #include "taeda/fx/mode_calls.h"
 #include "taeda/fx/passes/mode_scopes.h"
 #include "taeda/fx/trace_run.h"
@@ -11,10 +10,10 @@
 namespace taeda::fx {
 namespace {
 
-// What a program may leave set on the thread: a part of one ends inside of its scopes.
-class ProgramModes {
+// What a program may leave of autocast on the thread: a part of one ends inside of its scopes.
+class ProgramCasts {
  public:
-  ProgramModes() {
+  ProgramCasts() {
     for (int i = 0; i < kNumBackends; ++i) {
       const auto device = static_cast<DeviceType>(i);
       if (autocast::is_available(device))
@@ -22,7 +21,6 @@ class ProgramModes {
     }
   }
   void restore() const {
-    autograd::set_grad_enabled(records_);
     while (autocast::region_depth() > depth_) autocast::leave_region();
     autocast::set_cache_enabled(caches_);
     for (const Cast& cast : casts_) {
@@ -37,7 +35,6 @@ class ProgramModes {
     DType dtype;
     bool is_enabled;
   };
-  bool records_ = autograd::grad_enabled();
   int depth_ = autocast::region_depth();
   bool caches_ = autocast::is_cache_enabled();
   std::vector<Cast> casts_;
@@ -48,14 +45,14 @@ class ProgramModes {
 // such a value runs, and never otherwise.
 Retraced traced(const std::vector<Value>& inputs, const RetraceOptions& options,
                 FunctionRef<Value(TraceRun& trace, std::vector<Value> inputs)> program) {
-  const ProgramModes modes;
+  const ProgramCasts casts;
   std::optional<EarlierRun> earlier;
   while (true) {
     TraceRun trace(inputs, options, earlier ? &*earlier : nullptr);
     auto made = trace.run([&](std::vector<Value> v) { return program(trace, std::move(v)); });
     if (made) return std::move(*made);
     earlier = trace.found();
-    modes.restore();
+    casts.restore();
   }
 }
 
