@@ -81,22 +81,23 @@ void Capture::take_assertion(State& state, const Instruction& jump) {
   if (noted.get() == Py_True) Py_SETREF(top, Py_NewRef(truth));
 }
 
-Flow Capture::pop_jump(State& state, int argument) {
+// Before the truth of what a jump asks for is read.
+void Capture::take_condition(State& state, const Instruction& jump) {
   PyObject* condition = state.peek(1);
   if (is_opaque(condition))
     throw Break{std::string("an operation on ") + Py_TYPE(condition)->tp_name};
   open(condition);
-  take_assertion(state, *state.now);
+  take_assertion(state, jump);
+}
+
+Flow Capture::pop_jump(State& state, int argument) {
+  take_condition(state, *state.now);
   return state.now->handler(state, argument);
 }
 
 // From 3.13 on the truth is asked before the jump.
 Flow Capture::to_bool(State& state, int) {
-  PyObject* condition = state.peek(1);
-  if (is_opaque(condition))
-    throw Break{std::string("an operation on ") + Py_TYPE(condition)->tp_name};
-  open(condition);
-  take_assertion(state, *state.next);
+  take_condition(state, *state.next);
   const int truth = PyObject_IsTrue(state.peek(1));
   if (truth < 0) return Flow::Raise;
   Py_SETREF(state.peek(1), PyBool_FromLong(truth));

@@ -428,6 +428,7 @@ class Capture final : public Capturing {
   static const Instruction* fails_unless(const State& state, const Instruction& jump, bool truth);
   bool has_handler() const;
   void take_assertion(State& state, const Instruction& jump);
+  void take_condition(State& state, const Instruction& jump);
   Flow pop_jump(State& state, int argument);
   Flow to_bool(State& state, int argument);
   Flow format_value(State& state, int argument);
