@@ -313,11 +313,48 @@ std::vector<Tensor> TraceRun::give_values(const std::vector<Value>& results) {
   return roots;
 }
 
+namespace {
+
+bool have_equal_strides(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); ++d)
+    if (a.sym_sizes()[d] != SymInt(1) && a.sym_strides()[d] != b.sym_strides()[d]) return false;
+  return true;
+}
+
+// Whether no two elements share memory: along the next larger stride all that lies below fits.
+bool do_elements_lie_apart(const Tensor& t) {
+  std::vector<std::pair<SymInt, SymInt>> axes;  // stride and size
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.sym_sizes()[d] > SymInt(1)) axes.emplace_back(t.sym_strides()[d], t.sym_sizes()[d]);
+  std::sort(axes.begin(), axes.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  SymInt last(0);
+  for (const auto& [stride, size] : axes) {
+    if (stride <= last) return false;
+    last = last + stride * (size - SymInt(1));
+  }
+  return true;
+}
+
+// A copy as the tensor lies: what is one element along a dimension (expand) is one in the copy.
+// Elements that share memory otherwise (unfold) come to lie apart.
+Tensor copy_with_strides(const Tensor& t) {
+  Tensor one = t;
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.sym_sizes()[d] > SymInt(1) && t.sym_strides()[d] == SymInt(0)) one = one.narrow(d, 0, 1);
+  Tensor copied = taeda::clone(one);
+  if (!have_equal_strides(copied, one) && do_elements_lie_apart(one))
+    copied = taeda::copy(one.new_empty_strided(one.sym_sizes(), one.sym_strides()), one);
+  return one.is_same(t) ? copied : copied.expand(t.sym_sizes());
+}
+
+}  // namespace
+
 Epilogue TraceRun::epilogue_of(const Seen& seen, const std::vector<Value>& results) {
   const auto value = [&](const Value& v) { return value_of(v); };
   const auto copy = [&](const Tensor& t) {
     const InsideMode below(*this);
-    return taeda::clone(t);
+    return copy_with_strides(t);
   };
   return write_epilogue({*tracer_, *functional_, seen.values, seen.inputs, seen.histories,
                          seen.memories, seen.looks, value, copy},

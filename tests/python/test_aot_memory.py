@@ -94,6 +94,34 @@ def overlapping_strides(run):
     return looks(out, x.grad)
 
 
+def overwritten(run, x, view):
+    """A view of a tensor that then gets the elements of the input: the memory is copied."""
+
+    def f(x):
+        a = x.exp()
+        b = view(a)
+        a.copy_(x)
+        return b
+
+    out = run(f)(x)
+    return looks(out, x)
+
+
+@program
+def expanded_and_overwritten(run):
+    return overwritten(run, line(4), lambda a: a.unsqueeze(-1).expand(4, 3))
+
+
+@program
+def gaps_and_overwritten(run):
+    return overwritten(run, line(4, 6), lambda a: a.t()[::2])
+
+
+@program
+def expanded_gaps_and_overwritten(run):
+    return overwritten(run, line(6), lambda a: a[::2].expand(2, 3))
+
+
 @program
 def expanded_and_transposed(run):
     x = leaf(4, 1)

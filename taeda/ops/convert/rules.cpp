@@ -5,6 +5,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/convert/same_memory.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/indexing/index_checks.h"
 #include "taeda/ops/number_range.h"
 #include "taeda/ops/shape.h"
 
@@ -34,7 +35,8 @@ Tensor& copy__meta(Tensor& self, const Tensor& src, bool) {
 }
 
 Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
-  Tensor out = taeda::empty_like(self);
+  Tensor out = repeats_elements(self) ? taeda::empty_like(self)
+                                      : self.new_empty_strided(self.sym_sizes(), self.sym_strides());
   out.copy_(src, non_blocking);
   return out;
 }
