@@ -7,11 +7,13 @@
 #include <unordered_set>
 
 #include "taeda/base/str.h"
+#include "taeda/dispatch/call_form.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
 #include "taeda/inductor/compile.h"
 #include "taeda/inductor/numbers.h"
+#include "taeda/ops/operators.h"
 #include "taeda/symbolic/polynomial.h"
 
 namespace taeda::inductor {
@@ -126,6 +128,8 @@ class Cutter {
     // What the program states of such a number is checked on the number itself.
     const dispatch::Operator* op = node.target().op();
     if (op && op->has(dispatch::Tag::DataDependentOutput)) return true;
+    // What is read behind the call is what the call wrote: within a plan it could be computed again.
+    if (op && op != &ops::copy_ && dispatch::call_form(*op).writes) return true;
     const Value val = node.val();
     if (has_list_inside(val) || is_on_meta(val)) return true;
     if (is_number(val) && !is_integer(val) && !is_computed_float(node)) return true;
