@@ -731,3 +731,39 @@ def test_sizes_outside_of_marked_limits_are_compiled_for_themselves():
         x = marked if size == 5 else t.ones(size, 3)
         assert is_same(compiled(x), x * size)
         assert counters["stats"]["unique_graphs"] == graphs
+
+
+def first_of_each(model, x):
+    """Takes each parameter once, as optimizers do: they are told apart by what they are."""
+    seen = set()
+    for p in model.parameters():
+        seen.add(p)
+    return x * len(seen)
+
+
+def test_parameters_that_become_one_are_noticed():
+    m = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+
+    def tie():
+        m[1].weight = m[0].weight
+
+    def tie_again():
+        m[1].bias = m[0].bias
+
+    def untie():
+        m[1].weight = nn.Parameter(t.ones(3, 3))
+
+    check_changes(first_of_each, [tie, tie_again, untie], m, X)
+
+
+def test_two_arguments_that_become_one_are_noticed():
+    def f(a, b, x):
+        return x * (1 if a is b else 2) * (3 if a[0].weight is b[0].weight else 5)
+
+    compiled = t.compile(f, backend="eager")
+    one, other = model(), model()
+    tied = model()
+    tied[0].weight = one[0].weight
+    for a, b in [(one, other), (one, tied), (one, one), (other, one), (one, other), (tied, one)]:
+        for _ in range(2):
+            assert is_same(compiled(a, b, X), f(a, b, X))

@@ -432,6 +432,7 @@ void GuardProgram::prepare() {
   locals_.clear();
   unstable_.clear();
   pairs_.clear();
+  stable_pairs_.clear();
   witness_.is_set = false;
   root_.assign(count, -1);
   is_stable_.assign(count, false);
@@ -460,9 +461,21 @@ void GuardProgram::prepare() {
     }
     const size_t begin = next;
     for (; next < checks.size() && checks[next].source == id; ++next)
-      if (is_pair(checks[next])) pairs_.push_back(static_cast<int>(next));
+      if (is_pair(checks[next])) add_pair(static_cast<int>(next));
     first_check_[i] = {static_cast<int>(begin), static_cast<int>(next)};
   }
+}
+
+void GuardProgram::add_pair(int number) {
+  const Check& check = checks[number];
+  // Keys may compare as they like.
+  const bool is_stable = check.kind != Check::Kind::AbsentKey && is_stable_[check.source] &&
+                         is_stable_[check.number];
+  if (!is_stable) return pairs_.push_back(number);
+  // A path from a kept object has the root -1, which never changes.
+  const int one = root_[check.source], other = root_[check.number];
+  stable_pairs_[one].push_back(number);
+  if (other != one) stable_pairs_[other].push_back(number);
 }
 
 void GuardProgram::keep_only(const std::vector<bool>& wanted, bool keeps_numbers) {
@@ -620,6 +633,12 @@ bool GuardProgram::pass_witness(PyObject* const* const* frames, std::vector<PyOb
     if (!check_source(id, values)) return false;
   }
   // Pairs of paths, once all have their values.
+  for (size_t i = 0; i < num_changed; ++i) {
+    const auto found = stable_pairs_.find(changed[i]);
+    if (found == stable_pairs_.end()) continue;
+    for (const int c : found->second)
+      if (!holds(checks[c], values)) return false;
+  }
   for (const int c : pairs_)
     if (!holds(checks[c], values)) return false;
   return check_numbers(values, nullptr);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "taeda/core/tensor.h"
@@ -194,6 +195,7 @@ class GuardProgram {
   bool check_numbers(const std::vector<PyObject*>& values, std::string* reason) const;
   bool follow_source(int id, PyObject* const* const* frames, std::vector<PyObject*>& values,
                      std::vector<Owned>& held) const;
+  void add_pair(int number);
   bool check_source(int id, const std::vector<PyObject*>& values) const;
 
   std::vector<int64_t> ranks_;                    // by shaped path, where checks were taken away
@@ -203,7 +205,10 @@ class GuardProgram {
   std::vector<int> locals_, unstable_;            // paths
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
-  std::vector<int> pairs_;                        // checks of two paths
+  // Checks of two paths: of stable ones by the slots where they begin, and the others. While both
+  // slots hold the same, so do checks of which object is which.
+  std::unordered_map<int, std::vector<int>> stable_pairs_;
+  std::vector<int> pairs_;
   mutable Witness witness_;
 
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;
