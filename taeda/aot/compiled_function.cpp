@@ -322,6 +322,7 @@ class Compiler {
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
     note_changing_sizes(*t.graph);
     if (options_.checks_inputs) note_sizes(*t.graph);
+    if (options_.on_joint) options_.on_joint(*t.graph);
     if (!trace_.differentiates) {
       made_->forward_ =
           compiled(options_.inference ? options_.inference : options_.forward, *t.graph, attribute);
@@ -329,7 +330,6 @@ class Compiler {
     }
     rank_edges();
     find_draws();
-    if (options_.on_joint) options_.on_joint(*t.graph);
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), options_.partition);
     made_->saved_reads_ = saved_reads(*made_->parts_->backward, made_->parts_->saved.size());

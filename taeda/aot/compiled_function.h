@@ -23,7 +23,8 @@ struct AotOptions {
   // Of traces: see fx::RetraceOptions.
   std::function<IntrusivePtr<dispatch::Mode>()> make_watcher;
   std::function<std::shared_ptr<void>()> backward_scope;
-  std::function<void(fx::Graph& joint)> on_joint;  // changes the joint graph before it is cut
+  // Changes the joint graph before it is cut, and a graph without gradients as it is.
+  std::function<void(fx::Graph& joint)> on_joint;
   // Told at each run of values of which sizes are symbols, by dimension, and of such saved tensors
   // where hooks see them.
   std::function<void(const Tensor& t, const std::vector<int64_t>& dims)> on_changing_sizes;

@@ -2,6 +2,7 @@
 #include "taeda/inductor/package.h"
 
 #include <atomic>
+#include <chrono>
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/isa.h"
@@ -164,12 +165,14 @@ class PackedKernels {
 // ---- writing ----
 
 void save_package(const ExportedProgram& program, const std::vector<Value>& examples,
-                  const std::string& path, const Metadata& metadata) {
-  save_package(program, examples, serialization::open_file_sink(path), metadata);
+                  const std::string& path, const Metadata& metadata,
+                  const std::function<void()>& on_wait) {
+  save_package(program, examples, serialization::open_file_sink(path), metadata, on_wait);
 }
 
 void save_package(const ExportedProgram& program, const std::vector<Value>& examples,
-                  std::unique_ptr<serialization::Sink> sink, const Metadata& metadata) {
+                  std::unique_ptr<serialization::Sink> sink, const Metadata& metadata,
+                  const std::function<void()>& on_wait) {
   const ExportedProgram own = reread(program);
   PackageIndex index;
   index.metadata = metadata;
@@ -183,6 +186,10 @@ void save_package(const ExportedProgram& program, const std::vector<Value>& exam
       objects.push_back(kernel::CompileQueue::shared().submit(source));
       index.objects.push_back({kMachine, isa_level(), source_hash(source), ""});
     }
+  constexpr std::chrono::milliseconds kPause(50);
+  for (const auto& object : objects)
+    while (object.wait_for(kPause) != std::future_status::ready)
+      if (on_wait) on_wait();
   ZipWriter archive(std::move(sink));
   own.save(archive);
   for (size_t i = 0; i < objects.size(); ++i) {

@@ -17,6 +17,8 @@
 // same results. So a package outlives the version of the library that wrote it.
 #pragma once
 
+#include <functional>
+
 #include "taeda/export/exported_program.h"
 #include "taeda/inductor/plan.h"
 
@@ -25,15 +27,18 @@ namespace taeda::inductor {
 using Metadata = std::map<std::string, std::string>;
 
 // Compiles the program's kernels for this machine and writes both; the file is complete or not
-// there. `examples`: inputs of the caller that the program takes. RuntimeError where a kernel
-// cannot be compiled.
+// there. `examples`: inputs of the caller that the program takes. `on_wait` is called now and then
+// while compilers run, and what it throws ends the call. RuntimeError where a kernel cannot be
+// compiled.
 TAEDA_API void save_package(const exported::ExportedProgram& program,
                             const std::vector<Value>& examples, const std::string& path,
-                            const Metadata& metadata = {});
+                            const Metadata& metadata = {},
+                            const std::function<void()>& on_wait = nullptr);
 TAEDA_API void save_package(const exported::ExportedProgram& program,
                             const std::vector<Value>& examples,
                             std::unique_ptr<serialization::Sink> sink,
-                            const Metadata& metadata = {});
+                            const Metadata& metadata = {},
+                            const std::function<void()>& on_wait = nullptr);
 
 // Copies share the program and its plans. Several threads may run a program that writes to no
 // buffers at once.

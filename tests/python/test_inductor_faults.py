@@ -177,6 +177,36 @@ print(compiled.report()[0]["native"])
     assert process.communicate(timeout=60)[0] == "interrupted\n1\n"
 
 
+def test_an_interrupt_ends_the_writing_of_a_package(tmp_path):
+    program = """
+import signal, sys, threading, time
+import taeda as t
+from taeda._inductor import aoti_compile_and_package
+from taeda.export import export
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+exported = export(t.nn.Sequential(t.nn.Linear(5, 3), t.nn.GELU()), (t.randn(4, 5),))
+threading.Timer(0.5, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    aoti_compile_and_package(exported, package_path=sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start < 20)
+"""
+    script = script_compiler(tmp_path, 'case "$*" in *version*) exec c++ "$@";; esac; sleep 60')
+    package = tmp_path / "packages" / "model.pt2"
+    package.parent.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(package)],
+        env={**os.environ, "TAEDA_CXX": script, "TAEDA_CACHE_DIR": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "interrupted True\n", done.stderr
+    assert not list(package.parent.iterdir())
+
+
 @pytest.mark.parametrize("is_pending", [True, False])
 def test_a_forked_child_goes_on(tmp_path, is_pending):
     program = (

@@ -58,6 +58,30 @@ def test_passes_of_the_joint_graph_and_of_both_parts():
     assert t.equal(_gradient(compiled, x), 2 * x.detach().exp())
 
 
+@pytest.mark.parametrize("place", ["joint_custom_pre_pass", "joint_custom_post_pass"])
+def test_passes_of_the_joint_graph_see_graphs_without_gradients(place):
+    x = t.randn(4)
+    with config.patch(place, _replace(aten.sin.default, aten.cos.default)):
+        compiled = t.compile(lambda v: v.sin() * 2)
+        assert t.equal(compiled(x), x.cos() * 2)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_pass_before_gradients_sees_the_functions_of_a_captured_program(requires_grad):
+    x = t.randn(4, requires_grad=requires_grad)
+
+    def use_exp(graph):
+        for node in graph.nodes:
+            if node.target == "sin":
+                node.target = "exp"
+
+    with config.patch(pre_grad_custom_pass=use_exp):
+        compiled = t.compile(lambda v: v.sin() * 2)
+        assert t.equal(compiled(x), x.exp() * 2)
+        if requires_grad:
+            assert t.equal(_gradient(compiled, x), _gradient(lambda v: v.exp() * 2, x))
+
+
 def _negate_last(graph):
     """Inserts nodes without values before the results."""
     output = graph.output_node()

@@ -123,3 +123,20 @@ def test_what_is_read_behind_a_write_is_what_was_written(f, native):
         pairs = zip(have, want, strict=True) if isinstance(have, tuple) else [(have, want)]
         assert all(t.equal(one, other) for one, other in pairs)
         assert t.equal(have_a, want_a)
+
+
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_rows_of_an_embedding_are_scaled_where_they_lie(is_trained):
+    want = t.nn.Embedding(5, 3, max_norm=1.0)
+    with t.no_grad():
+        want.weight.mul_(5)
+    have = t.nn.Embedding(5, 3, max_norm=1.0)
+    have.load_state_dict(want.state_dict())
+    compiled, rows = t.compile(have), t.tensor([0, 1, 1, 4])
+    with t.set_grad_enabled(is_trained):
+        out, other = want(rows), compiled(rows)
+    assert t.equal(out, other) and t.equal(want.weight, have.weight)
+    if is_trained:
+        (out * t.arange(3.0)).sum().backward()
+        (other * t.arange(3.0)).sum().backward()
+        assert t.equal(want.weight.grad, have.weight.grad)

@@ -25,6 +25,11 @@ Metadata read_metadata(PyObject* dict) {
   return made;
 }
 
+void handle_signals() {
+  const GilHold gil;
+  if (PyErr_CheckSignals() < 0) throw_python_error();
+}
+
 // save_package(path or None, examples, metadata, program...): bytes when there is no path
 PyObject* save_package(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   return guarded([&] {
@@ -38,9 +43,10 @@ PyObject* save_package(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     {
       const GilRelease blocking;
       if (args[0] == Py_None)
-        inductor::save_package(program, examples, serialization::open_memory_sink(bytes), metadata);
+        inductor::save_package(program, examples, serialization::open_memory_sink(bytes), metadata,
+                               handle_signals);
       else
-        inductor::save_package(program, examples, path, metadata);
+        inductor::save_package(program, examples, path, metadata, handle_signals);
     }
     if (args[0] != Py_None) return Py_NewRef(Py_None);
     return checked(PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));

@@ -110,7 +110,7 @@ def _add_values(graph):
         node.meta["val"] = node.target(*args, **kwargs)
 
 
-def _one_after_the_other(*passes):
+def _one_after_the_other(*passes, add_values=_add_values):
     """The passes that are set as one function of a graph; None where none is."""
     passes = [run for run in passes if run is not None]
 
@@ -124,9 +124,26 @@ def _one_after_the_other(*passes):
                 "a pass changed the number of inputs or results of a graph, which must stay: there "
                 f"were {before[0]} inputs and {before[1]} results"
             )
-        _add_values(graph)
+        add_values(graph)
 
     return run_all if passes else None
+
+
+def _before_gradients(gm, add_values):
+    """The module as the pass of programs leaves it that sees a graph before it has gradients."""
+    change = _one_after_the_other(config.pre_grad_custom_pass, add_values=add_values)
+    if change is None:
+        return gm
+    import copy
+
+    from taeda.compiler._capture import CapturedGraph
+    from taeda.fx.graph_module import GraphModule
+
+    if isinstance(gm, CapturedGraph):
+        gm = gm.module
+    gm = GraphModule(gm, copy.deepcopy(gm.graph))
+    change(gm.graph)
+    return gm
 
 
 def _own_lowerings():
@@ -343,13 +360,7 @@ def compile(gm, example_inputs, options=None, *, native=None, check=None):
         inputs = exported.leaves_of(gm, example_inputs)
         inner = compile(exported.leaves_only(gm), inputs, native=native, check=check)
         return exported.CompiledExport(gm, inner)
-    if config.pre_grad_custom_pass is not None:
-        import copy
-
-        from taeda.fx.graph_module import GraphModule
-
-        gm = GraphModule(gm, copy.deepcopy(gm.graph))
-        _one_after_the_other(config.pre_grad_custom_pass)(gm.graph)
+    gm = _before_gradients(gm, _add_values)
     return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
 
 
@@ -358,6 +369,8 @@ def compile_open(gm, example_inputs, *, native=None, check=None):
 
     Results are a tuple.
     """
+    # What its functions give is found out when they are traced.
+    gm = _before_gradients(gm, lambda graph: None)
     return _start(CompiledModule.of_functions, gm, example_inputs, native, check)
 
 
