@@ -14,6 +14,7 @@
 #include "taeda/kernel/native/sha256.h"
 #include "taeda/kernel/print.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/spec.h"
 
 namespace taeda::inductor {
 namespace {
@@ -274,7 +275,12 @@ void Package::load_constants(const std::map<std::string, Tensor>& tensors, bool 
     for (const auto& [name, own] : state)
       TAEDA_CHECK(tensors.count(name), "The constant ", name, " is missing in the update");
   const autograd::NoGrad no_grad;
-  for (const auto& [name, given] : tensors) Tensor(state.at(name)).copy_(given);
+  // A copy from elsewhere may fail; within the memory of the processor none does.
+  std::map<std::string, Tensor> near = tensors;
+  for (auto& [name, given] : near)
+    if (given.keys() != dense_keys(state.at(name)))
+      given = taeda::empty_like(state.at(name)).copy_(given);
+  for (const auto& [name, given] : near) Tensor(state.at(name)).copy_(given);
 }
 
 const ExportedProgram& Package::program() const { return state_->program; }

@@ -239,6 +239,13 @@ def test_constants():
     same(model(*args, **kwargs), other(*args, **kwargs))
     with pytest.raises(RuntimeError, match="calls is missing"):
         model.load_constants({"norm.bias": taeda.ones(4)}, check_full_update=True)
+    before = model(*args, **kwargs)
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        there = {"norm.weight": taeda.zeros(4), "norm.bias": taeda.empty(4, device="meta")}
+        model.load_constants(there, check_full_update=False)
+    same(model(*args, **kwargs), before)
+    with pytest.raises(TypeError, match="has a text as its name, got 1"):
+        model.load_constants({1: taeda.ones(4)}, check_full_update=False)
 
 
 # ---- files ----
@@ -374,3 +381,11 @@ def test_lowerings_of_a_program_are_refused(tmp_path):
             )
     finally:
         del lowerings[taeda.ops.aten.sin.default]
+
+
+def test_what_is_written_is_printed_where_it_is_wanted(capsys, monkeypatch):
+    monkeypatch.setenv("TAEDA_LOGS", "fusion,code,timing")
+    packed(exported_model())
+    text = capsys.readouterr().err
+    assert all(f"[{name}]" in text for name in ("fusion", "code", "timing"))
+    assert 'extern "C" void kernel0' in text

@@ -3,6 +3,7 @@
 import html.parser
 import importlib
 import pathlib
+import re
 import sys
 
 import pytest
@@ -12,6 +13,9 @@ nn = importlib.import_module(f"{NAME}.nn")
 dynamo = importlib.import_module(f"{NAME}._dynamo")
 
 pytestmark = pytest.mark.skipif(NAME != "taeda", reason="asks for Taeda's own report")
+
+
+SEEN = []
 
 
 class Model(nn.Module):
@@ -158,3 +162,32 @@ def test_exact_losses_are_eagers_bit_for_bit():
             yield loss.item()
 
     assert list(losses(True)) == list(losses(False))
+
+
+def test_recompiles_of_a_module_name_its_forward():
+    class Block(nn.Module):
+        def forward(self, x):
+            for _ in range(3):
+                SEEN.append(x.max().item())
+                x = x * 2
+            return x
+
+    told = dynamo.explain(Block())(t.ones(2))
+    place = f"{__file__}:{Block.forward.__code__.co_firstlineno}: len("
+    assert told.recompiles and all(text.startswith(place) for text in told.recompiles)
+
+
+def test_the_limit_of_a_module_names_its_forward():
+    class Sized(nn.Module):
+        text = ""
+
+        def forward(self, x):
+            return x * len(self.text)
+
+    model = Sized()
+    compiled = t.compile(model, recompile_limit=2)
+    place = f"{__file__}:{Sized.forward.__code__.co_firstlineno} was compiled 2 times"
+    with pytest.warns(UserWarning, match=re.escape(place)):
+        for size in range(4):
+            model.text = "a" * size
+            assert t.equal(compiled(t.ones(2)), t.full((2,), float(size)))

@@ -1,10 +1,12 @@
 """The interface of taeda.compile: stances, marks, filters of guards, callbacks, modes, options."""
 
 import contextlib
+import copy
 import functools
 import importlib
 import importlib.metadata
 import inspect
+import pickle
 import types
 
 import pytest
@@ -792,3 +794,48 @@ def test_results_of_training_for_tests():
     assert testing.same(results[0], results[1])
     result, graphs, forward, backward = testing.extract_graph(lambda x: x.relu(), X)
     assert t.equal(result, X) and len(graphs) == 1 and len(forward) == 1 and backward == []
+
+
+@t.compile
+def _doubled(x):
+    return x.relu() * 2
+
+
+class _WithCompiled(t.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.act = t.nn.Linear(2, 2), _doubled
+
+    def forward(self, x):
+        return self.act(self.linear(x))
+
+
+def test_compiled_functions_are_copied_and_pickled_as_functions_are():
+    assert copy.copy(_doubled) is _doubled and copy.deepcopy(_doubled) is _doubled
+    assert pickle.loads(pickle.dumps(_doubled)) is _doubled
+    model, x = _WithCompiled(), t.randn(3, 2)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.act is _doubled and t.equal(twin(x), model(x))
+    averaged = importlib.import_module(f"{NAME}.optim.swa_utils").AveragedModel(model)
+    assert t.equal(averaged(x), model(x))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="<lambda>"):
+        pickle.dumps(t.compile(lambda x: x))
+
+
+def test_a_module_whose_forward_is_compiled_is_copied():
+    model, x = t.nn.Linear(2, 2), t.randn(3, 2)
+    model.forward = t.compile(model.forward)
+    twin = copy.deepcopy(model)
+    with t.no_grad():
+        twin.weight.zero_()
+    assert t.equal(twin(x), twin.bias.expand(3, 2)) and not t.equal(model(x), twin(x))
+
+
+def test_what_a_compiled_function_tells_of_its_code():
+    def f(x, *, scale=2):
+        return x * scale
+
+    compiled = t.compile(f)
+    assert compiled.__code__ is f.__code__ and compiled.__globals__ is f.__globals__
+    assert compiled.__kwdefaults__ == {"scale": 2} and compiled.__defaults__ is None
+    assert compiled.__closure__ is None

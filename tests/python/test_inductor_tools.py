@@ -308,3 +308,14 @@ def test_modules_of_exported_programs(check_guards):
     if check_guards:
         with pytest.raises(AssertionError, match="Guard failed"):
             compiled(x, by={"k": t.randn(6, 2)})
+
+
+def test_the_cut_of_a_program_with_a_compiler_of_its_own_is_printed(capsys, monkeypatch):
+    monkeypatch.setenv("TAEDA_LOGS", "aot")
+    from taeda.fx.aot import aot_function
+
+    x = t.ones(3, requires_grad=True)
+    aot_function(lambda x: (x + 1).relu().sum(), compile)(x).backward()
+    text = capsys.readouterr().err
+    assert text.count("[aot]") == 3  # of both parts and of the whole
+    assert "saved" in text

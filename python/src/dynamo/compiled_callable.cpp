@@ -140,6 +140,21 @@ PyObject* guards(PyObject* object, void*) {
   return guarded([&] { return as_callable(object)->regions->guards().release(); });
 }
 
+// What the function has, for those who ask a function.
+PyObject* of_function(PyObject* object, void* name) {
+  return PyObject_GetAttrString(as_callable(object)->function, static_cast<const char*>(name));
+}
+
+// As functions are, it is copied as itself and pickled by its name.
+PyObject* copy_of(PyObject* object, PyObject*) { return Py_NewRef(object); }
+PyObject* name_of_global(PyObject* object, PyObject*) {
+  PyObject* dict = as_callable(object)->dict;
+  PyObject* name = dict ? PyDict_GetItemString(dict, "__qualname__") : nullptr;
+  if (name) return Py_NewRef(name);
+  PyErr_SetString(PyExc_TypeError, "a compiled callable that is no function has no name to pickle");
+  return nullptr;
+}
+
 PyObject* forget(PyObject* object, PyObject*) {
   as_callable(object)->regions->clear();
   Py_RETURN_NONE;
@@ -147,10 +162,18 @@ PyObject* forget(PyObject* object, PyObject*) {
 
 PyMethodDef methods[] = {
     {"clear", forget, METH_NOARGS, "Forgets what was compiled."},
+    {"__copy__", copy_of, METH_NOARGS, "The callable itself."},
+    {"__deepcopy__", copy_of, METH_O, "The callable itself."},
+    {"__reduce__", name_of_global, METH_NOARGS, "Its name, by which it is pickled."},
     {},
 };
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"__code__", of_function, nullptr, nullptr, const_cast<char*>("__code__")},
+    {"__globals__", of_function, nullptr, nullptr, const_cast<char*>("__globals__")},
+    {"__closure__", of_function, nullptr, nullptr, const_cast<char*>("__closure__")},
+    {"__defaults__", of_function, nullptr, nullptr, const_cast<char*>("__defaults__")},
+    {"__kwdefaults__", of_function, nullptr, nullptr, const_cast<char*>("__kwdefaults__")},
     {"num_entries", num_entries, nullptr, "Regions that were compiled.", nullptr},
     {"guards", guards, nullptr,
      "By compiled version: file, line, and guards as (kind, name, text, sources, object).",

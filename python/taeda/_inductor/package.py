@@ -92,12 +92,26 @@ def _write(program, path):
     examples = ArgumentOrder(program.call_spec.in_spec).leaves(*program.example_inputs)
     parts = (examples, metadata, *archive_parts(program))
     if isinstance(path, io.IOBase):
-        path.write(_C._inductor.save_package(None, *parts))
+        written = _C._inductor.save_package(None, *parts)
+        path.write(written)
+        _show(written)
         return path
     if path is None:
         path = os.path.join(tempfile.mkdtemp(prefix="taeda_package_"), "model.pt2")
     _C._inductor.save_package(os.fspath(path), *parts)
+    _show(os.fspath(path))
     return path
+
+
+def _show(source):
+    """Prints stages of a package that was written, as the logs that are wanted say."""
+    from taeda.utils._compile_logs import wanted
+
+    logs = wanted()
+    if logs:
+        from . import _logs
+
+        _logs.show(AOTICompiledModel(source), logs)
 
 
 class AOTICompiledModel:
@@ -132,9 +146,16 @@ class AOTICompiledModel:
 
         check_full_update: whether each name must be given.
         """
+        for name in constants_map:
+            if not isinstance(name, str):
+                raise TypeError(f"a constant of a package has a text as its name, got {name!r}")
         if user_managed:
             raise NotImplementedError("a package keeps its own tensors: user_managed=False")
         _C._inductor.load_constants(self._package, dict(constants_map), bool(check_full_update))
+
+    @property
+    def _plan(self):
+        return self._run
 
     def report(self):
         """A dict per plan; see docs/compiler.md."""

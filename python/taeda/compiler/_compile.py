@@ -30,6 +30,7 @@ from taeda.utils._config_module import inductor_config
 __all__ = [
     "CompileContext",
     "compile",
+    "code_of",
     "compile_callable",
     "forget_all",
     "optimize",
@@ -205,13 +206,30 @@ def _tell_callbacks(what):
     (callback_handler.begin if what == "begin" else callback_handler.end)("DYNAMO", compile_id)
 
 
-def _counting(context, made):
+def code_of(function):
+    """The code that the program wrote for a callable that is no function; None where there is none."""
+    import inspect
+
+    is_module = "taeda.nn" in sys.modules and isinstance(function, taeda.nn.Module)
+    own = function.forward if is_module else type(function).__call__
+    return getattr(inspect.unwrap(own), "__code__", None)
+
+
+def place_told(function, what, file, line, code):
+    """The place that a report names: of a callable that is no function, what the program wrote."""
+    # Guards are found by the place of the frame.
+    own = code_of(function) if code is trampoline.__code__ and what != "graph" else None
+    return (file, line, code) if own is None else (own.co_filename, own.co_firstlineno, own)
+
+
+def _counting(function, context, made):
     """Counts what a capture tells of itself; whether it is to be an error.
 
     `made` will hold a weak reference to the callable.
     """
 
     def note(what, text, file, line, instruction, code):
+        file, line, code = place_told(function, what, file, line, code)
         _print_event(what, text, file, line, code)
         if what == "graph" and is_wanted("guards"):
             _print_guards(made[0]().guards, file, line)
@@ -300,7 +318,7 @@ def compile_callable(function, context):
     siblings = _siblings_of(plain, function, context)
     settings = {
         "compile": _graph_compiler(context),
-        "report": context.report or _counting(context, made_as),
+        "report": context.report or _counting(function, context, made_as),
         "filter": _guard_filter(context),
         "fullgraph": context.fullgraph,
         "dynamic": lambda: _dynamic(context.dynamic),

@@ -7,7 +7,13 @@ import re
 import time
 import traceback
 
-from taeda.compiler._compile import CompileContext, compile_callable, trampoline
+from taeda.compiler._compile import (
+    CompileContext,
+    code_of,
+    compile_callable,
+    place_told,
+    trampoline,
+)
 from taeda.compiler._guards import read_guards
 from taeda.compiler._marks import innermost_fn
 from taeda.compiler._remedies import remedy_of
@@ -133,7 +139,8 @@ class ExplainOutput:
 class _Explained:
     """Collects what a capture tells while a program runs once."""
 
-    def __init__(self):
+    def __init__(self, target):
+        self.target = target
         self.graphs, self.kernels, self.breaks, self.recompiles = [], [], [], []
         self.natively = collections.Counter()
         self.captured = self.compiled = 0.0
@@ -156,6 +163,7 @@ class _Explained:
 
     def report(self, what, text, file, line, instruction, code):
         """What a capture tells of itself."""
+        file, line, code = place_told(self.target, what, file, line, code)
         if what in ("break", "given up"):
             name = code.co_name if code else ""
             self.breaks.append(GraphBreakReason(text, file, line, name, instruction))
@@ -191,8 +199,7 @@ def _regions_of(compiled, target):
     for file, line, rows in inner.guards:
         if inner.function is trampoline and file == trampoline.__code__.co_filename:
             # The call of a module or object begins with its own code.
-            call = getattr(target, "forward", type(target).__call__)
-            code = getattr(call, "__code__", trampoline.__code__)
+            code = code_of(target) or trampoline.__code__
             file, line = code.co_filename, code.co_firstlineno
         regions.append((f"{file}:{line}", read_guards(rows)))
     return regions
@@ -206,9 +213,9 @@ def explain(f, *extra_args, **extra_kwargs):
     """explain(f)(*args): calls the function once and tells how it was captured and compiled."""
 
     def inner(*args, **kwargs):
-        told = _Explained()
-        context = CompileContext(told.compile_graph, report=told.report)
         target = _target(f)
+        told = _Explained(target)
+        context = CompileContext(told.compile_graph, report=told.report)
         compiled = compile_callable(target, context)
         start = time.perf_counter()
         compiled(*args, **kwargs)

@@ -18,6 +18,7 @@ from taeda.fx.fake.tensors import FakeTensor, FakeTensorMode
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.interpreter import Interpreter
 from taeda.utils import _pytree as pytree
+from taeda.utils._compile_logs import is_wanted, print_log
 from taeda.utils._config_module import functorch_config
 from taeda.utils._wrapper_subclass import is_traceable_wrapper_subclass
 
@@ -188,6 +189,9 @@ class Compiled:
                 if not has_values or not functions.failed(error):
                     raise
         counters["aot_autograd"]["ok"] += 1
+        if is_wanted("aot"):
+            cut = self.compiled.partition_report or "no input needs a gradient: one graph\n"
+            print_log("aot", f"\n{cut.rstrip()}")
 
     def _prepared(self, function, leaves, dynamic, has_values=False):
         """The program as C++ calls it, its inputs and the settings of the trace.
