@@ -80,6 +80,18 @@ std::vector<std::vector<size_t>> shared_memories(const std::vector<Tensor>& inpu
   return found;
 }
 
+// Inputs that are the tensor of an earlier one, with that one.
+std::vector<std::pair<size_t, size_t>> duplicates_of(const std::vector<Tensor>& inputs) {
+  std::vector<std::pair<size_t, size_t>> found;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (inputs[i].is_same(inputs[j])) {
+        found.emplace_back(i, j);
+        break;
+      }
+  return found;
+}
+
 // The input as the trace sees it. Inputs that share memory have constant sizes.
 Tensor fake_of(fx::FakeMode& mode, const Tensor& t, size_t number, bool is_constant) {
   if (is_constant) return mode.from_tensor(t);
@@ -111,6 +123,7 @@ bool runs_as_it_is(const std::vector<Tensor>& inputs) {
 struct CompiledProgram::Version {
   Modes modes;
   std::vector<InputGuard> guards;
+  std::vector<std::pair<size_t, size_t>> duplicates;
   std::vector<std::vector<size_t>> shared;  // where the program writes
   bool writes = false;
   IntrusivePtr<fx::ShapeEnv> env;  // has the expressions of `sizes`
@@ -128,8 +141,11 @@ struct CompiledProgram::Version {
   // `own`, `numbers`: the guards of the inputs, and the numbers that guards speak of.
   bool takes(const std::vector<Tensor>& inputs, const std::vector<InputGuard>& own,
              const std::vector<int64_t>& numbers) const {
+    const auto is_same = [&](const auto& pair) {
+      return inputs[pair.first].is_same(inputs[pair.second]);
+    };
     return modes == Modes() && guards == own && !sizes.first_failure(numbers) &&
-           (!writes || shared == shared_memories(inputs));
+           std::all_of(duplicates.begin(), duplicates.end(), is_same) && (!writes || shared == shared_memories(inputs));
   }
 };
 
@@ -150,6 +166,7 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
     const std::vector<Tensor>& inputs) const {
   auto made = std::make_shared<Version>();
   made->guards = guards_of(inputs);
+  made->duplicates = duplicates_of(inputs);
   made->shared = shared_memories(inputs);
   made->env = make_intrusive<fx::ShapeEnv>();
   const auto mode = make_intrusive<fx::FakeMode>(

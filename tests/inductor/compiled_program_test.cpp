@@ -85,6 +85,28 @@ TEST(Compile, ModesOfTheThread) {
   EXPECT_TRUE(equal(f(a, b), a.mm(b)));
 }
 
+TEST(Compile, OneTensorForTwoArguments) {
+  const auto flat = [](const Tensor& x, const Tensor& y) {
+    return std::vector<Tensor>{x.view({-1}), y.view({-1})};
+  };
+  const auto f = compile(flat, kInterpreted);
+  const Tensor one = ones({2, 2}), other = zeros({2, 2});
+  for (const auto& [x, y] : {std::pair(one, one), std::pair(one, other), std::pair(other, other)}) {
+    const std::vector<Tensor> results = f(x, y);
+    EXPECT_TRUE(equal(results[0], x.view({-1})) && equal(results[1], y.view({-1})));
+  }
+  const auto g = compile(
+      [](Tensor x, const Tensor& y) {
+        x.add_(1);
+        return x * y;
+      },
+      kInterpreted);
+  Tensor both = ones({3});
+  EXPECT_TRUE(equal(g(both, both), full({3}, 4)));
+  EXPECT_TRUE(equal(g(both, both.view({3})), full({3}, 9)));
+  EXPECT_TRUE(equal(g(both, ones({3})), full({3}, 4)));
+}
+
 TEST(Compile, WritesToInputs) {
   const auto f = compile(
       [](Tensor x, const Tensor& y) {

@@ -412,3 +412,22 @@ def test_what_is_no_operator_has_no_lowering():
         lowering.make_fallback(len)
     with pytest.raises(KeyError):
         lowering.lowerings[len]
+
+
+def test_a_lowering_that_gives_a_view_keeps_the_strides_of_the_operator(library, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+    x = t.randn(4, 5)
+    with t.library._scoped_library("pattern_matcher_views", "DEF") as made:
+        made.define("turned(Tensor x) -> Tensor")
+        made.impl("turned", lambda x: x.t().contiguous(), "CompositeExplicitAutograd")
+        shape = lambda x: x.new_empty(x.shape[1], x.shape[0])  # noqa: E731
+        t.library.register_fake("pattern_matcher_views::turned", shape, lib=made)
+        turned = t.ops.pattern_matcher_views.turned
+
+        @lowering.register_lowering(turned)
+        def lower(x):
+            return lowering.lowerings[aten.permute.default](x, [1, 0])
+
+        for dynamic in (False, True):
+            out = t.compile(lambda x: turned(x.sin()), dynamic=dynamic)(x)
+            assert out.stride() == (4, 1) and t.equal(out.view(-1), x.sin().t().reshape(-1))

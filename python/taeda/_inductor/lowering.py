@@ -9,6 +9,7 @@ call in a graph, with tensors of a trace. What it calls becomes part of kernels.
 operator gives: a tensor, or a tuple or list of them.
 """
 
+import taeda
 from taeda import _C
 from taeda._ops import OpOverload, OpOverloadPacket
 from taeda.utils import _pytree as pytree
@@ -102,7 +103,16 @@ def _checked(op, result, like):
             f"the lowering of {op} gave a tensor of {tuple(result.shape)}, {result.dtype}, "
             f"expected {tuple(like.shape)}, {like.dtype}"
         )
-    return result
+    return _laid_out(result, like)
+
+
+def _laid_out(result, like):
+    """The result with the strides of another tensor, where they differ: code behind may ask."""
+    axes = list(zip(like.shape, result.stride(), like.stride(), strict=True))
+    if all(size == 1 or own == other for size, own, other in axes) or 0 in like.stride():
+        return result
+    like = result.new_empty_strided(like.shape, like.stride())
+    return taeda.ops.aten.copy.default(like, result)
 
 
 def lower_graph(graph):
