@@ -731,3 +731,68 @@ def test_a_branch_on_data_is_no_graph():
     function = whole(lambda x: x + 1 if x.sum().item() > 0 else x)
     with pytest.raises(t._dynamo.exc.Unsupported, match="only data tells"):
         function(t.ones(2))
+
+
+class _Slope(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, g, x):
+        ctx.save_for_backward(g, x)
+        return g * x.cos()
+
+    @staticmethod
+    def backward(ctx, gg):
+        g, x = ctx.saved_tensors
+        return gg * x.cos(), -gg * g * x.sin()
+
+
+class _Sine(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return _Slope.apply(g, x)
+
+
+class _Twice(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return _Sine.apply(x) * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x
+
+
+class _Nested(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return _Twice.apply(_Sine.apply(x)) * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * _Sine.apply(x)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("function", [_Sine, _Twice, _Nested])
+def test_autograd_functions_that_call_others(function, backend):
+    def f(x):
+        return function.apply(x * 2) + x
+
+    compiled = t.compile(f, backend=backend, fullgraph=True)
+    x = t.linspace(-1, 1, 5).requires_grad_()
+    for requires_grad in (True, False):
+        x.requires_grad_(requires_grad)
+        have, want = compiled(x), f(x)
+        assert t.equal(have, want)
+        if requires_grad:
+            gradients = [t.autograd.grad(y.sum(), x)[0] for y in (have, want)]
+            assert t.equal(*gradients)

@@ -108,7 +108,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   mode_->on_write = [this](const Tensor& t) {
-    if (!rehearsal_) writes_.emplace_back(mark(), t.storage());
+    if (!is_in_rehearsal()) writes_.emplace_back(mark(), t.storage());
   };
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
@@ -144,7 +144,7 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
 
 bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   const auto found = input_of_.find(tensor_of(tensor).impl());
-  if (found == input_of_.end() || rehearsal_ || dispatch::num_levels() > 0) return false;
+  if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
   const bool is_plain = autograd::is_leaf(real) && !real.is_inference() &&
@@ -225,7 +225,7 @@ PyObject* GraphRecorder::function_of(PyObject* callable) const {
 }
 
 void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
-  record(function, args_of_natively(args), nullptr, result);
+  if (!is_in_rehearsal()) record(function, args_of_natively(args), nullptr, result);
 }
 
 PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) {
@@ -306,7 +306,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
   const WrittenMemory memory(function, args, kwargs);
-  if (rehearsal_) rehearse(args);
+  if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
   if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
@@ -315,7 +315,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   // that only data tells: they are arguments as they are, so that the run checks them.
   const bool has_effects = may_have_effects(function);
   std::optional<std::vector<fx::Arg>> stated;
-  if ((has_effects || is_unbacked(args)) && !rehearsal_) {
+  if ((has_effects || is_unbacked(args)) && !is_in_rehearsal()) {
     const Natively natively;
     stated = args_of(args);
   }
@@ -368,7 +368,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     // Operators that give nothing are there for their effect.
     if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
-  if (!rehearsal_)
+  if (!is_in_rehearsal())
     record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get());
   return result.release();
 }

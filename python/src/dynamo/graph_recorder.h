@@ -3,6 +3,7 @@
 
 #include "python/interop/python.h"
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -91,7 +92,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void begin_rehearsal(PyObject* args) override;
   PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
   bool end_rehearsal() override;
-  bool is_in_rehearsal() const override { return rehearsal_.has_value(); }
+  bool is_in_rehearsal() const override { return !rehearsals_.empty(); }
   bool run_backward(PyObject* results) override;
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
@@ -219,7 +220,8 @@ class GraphRecorder final : public dynamo::Recorder {
     std::optional<dispatch::BelowAllLevels> outside;
     std::optional<autograd::GradMode> recording;
   };
-  std::optional<Rehearsal> rehearsal_;
+  std::deque<Rehearsal> rehearsals_;  // that run now, outermost first
+  Rehearsal& rehearsal() { return rehearsals_.back(); }
   void rehearse(PyObject* args);
   std::set<std::string> names_;
   // What calls of the graph take and its code has no name for, by the name of the attribute: graphs

@@ -38,7 +38,7 @@ void for_each_input(const fx::Node& node, const std::function<void(fx::Node&)>& 
 }  // namespace
 
 void GraphRecorder::begin_rehearsal(PyObject* args) {
-  Rehearsal& rehearsal = rehearsal_.emplace();
+  Rehearsal& rehearsal = rehearsals_.emplace_back();
   rehearsal.args = Ref::share(args);
   for_each_tensor(args,
                   [&](PyObject* o) { rehearsal.known.insert(tracer_->node_of(tensor_of(o))); });
@@ -82,8 +82,8 @@ PyObject* GraphRecorder::begin_plain_rehearsal(PyObject* function, PyObject* arg
     if (PyObject* arg = PyTuple_GET_ITEM(args, i); is_tensor(arg))
       looks[static_cast<size_t>(i)] = tensor_of(arg);
   begin_rehearsal(args);
-  rehearsal_->outside.emplace();
-  rehearsal_->recording.emplace(true);
+  rehearsal().outside.emplace();
+  rehearsal().recording.emplace(true);
   Ref plain(checked(PyTuple_New(count)));
   for (Py_ssize_t i = 0; i < count; ++i) {
     const Tensor& look = looks[static_cast<size_t>(i)];
@@ -98,13 +98,13 @@ PyObject* GraphRecorder::begin_plain_rehearsal(PyObject* function, PyObject* arg
     }
     PyTuple_SET_ITEM(plain.get(), i, made);
   }
-  rehearsal_->args = Ref::share(plain.get());
+  rehearsal().args = Ref::share(plain.get());
   return plain.release();
 }
 
 bool GraphRecorder::end_rehearsal() {
-  const bool is_closed = rehearsal_->is_closed;
-  rehearsal_.reset();
+  const bool is_closed = rehearsal().is_closed;
+  rehearsals_.pop_back();
   return is_closed;
 }
 
@@ -112,7 +112,7 @@ bool GraphRecorder::end_rehearsal() {
 void GraphRecorder::rehearse(PyObject* args) {
   for_each_tensor(args, [&](PyObject* o) {
     const fx::Node* node = tracer_->node_of(tensor_of(o));
-    if (node && !rehearsal_->known.contains(node)) rehearsal_->is_closed = false;
+    if (node && !rehearsal().known.contains(node)) rehearsal().is_closed = false;
   });
   PyObject* const* items = PySequence_Fast_ITEMS(args);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {
@@ -120,7 +120,7 @@ void GraphRecorder::rehearse(PyObject* args) {
     if (!is_symbolic(items[i])) continue;
     const fx::Expr* e = fx::SymExprNode::of(sym_node_of(items[i]).get(), *env_).raw_expr();
     for (const fx::Expr* symbol : fx::symbols_of(e))
-      if (rehearsal_->foreign.contains(symbol)) rehearsal_->is_closed = false;
+      if (rehearsal().foreign.contains(symbol)) rehearsal().is_closed = false;
   }
 }
 
@@ -140,7 +140,7 @@ bool GraphRecorder::run_backward(PyObject* results) {
       add(seeds, Ref(checked(PyObject_CallOneArg(ones, o))).get());
     });
   }
-  for_each_tensor(rehearsal_->args.get(), [&](PyObject* o) {
+  for_each_tensor(rehearsal().args.get(), [&](PyObject* o) {
     if (autograd::requires_grad(tensor_of(o))) add(wanted, o);
   });
   if (PyList_GET_SIZE(roots.get()) == 0 || PyList_GET_SIZE(wanted.get()) == 0) return true;

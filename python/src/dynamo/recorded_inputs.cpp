@@ -256,7 +256,7 @@ bool GraphRecorder::is_argument(int source) const {
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
-  if (rehearsal_) return nullptr;
+  if (is_in_rehearsal()) return nullptr;
   const Natively natively;
   if (is_told_to_change(name)) {
     history_.changing[name] = true;

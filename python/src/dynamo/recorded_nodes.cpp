@@ -296,7 +296,7 @@ void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObje
 }
 
 void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
-  if (rehearsal_) return;
+  if (is_in_rehearsal()) return;
   const Natively natively;
   fx::Node& node = create(function, args_of(args), nullptr);
   // Levels have other numbers at other runs.

@@ -79,7 +79,7 @@ static bool has_gradient(const dispatch::Value& val) {
 PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
   const Tensor& t = tensor_of(tensor);
   const bool is_input = input_of_.contains(t.impl());
-  if (rehearsal_ || num_levels() > 0 || is_subclass(tensor) || is_subclass(value) ||
+  if (is_in_rehearsal() || num_levels() > 0 || is_subclass(tensor) || is_subclass(value) ||
       !overrides().modes.empty() || (!is_input && autograd::requires_grad(t)))
     throw Break{"a write to an attribute of a tensor"};
   // Saved tensors show the new data in eager, of which a graph knows nothing.
