@@ -43,6 +43,14 @@ Tensor laid_out_as(const Tensor& root, Tensor value) {
                                    root.impl()->sym_storage_offset());
 }
 
+// The same values in memory like that of `own`, in which they lie.
+Tensor copied_to(const Tensor& own, const Tensor& value) {
+  const Tensor copied = taeda::clone(value);
+  if (lies_as(copied, own)) return laid_out_as(own, copied);
+  return taeda::as_strided_scatter(own, value, own.sym_sizes(), own.sym_strides(),
+                                   own.impl()->sym_storage_offset());
+}
+
 // Whether the tensor lies as the other one, of the same sizes, would without gaps: every view of
 // that one which is no as_strided is a view of this one, too.
 bool lies_without_gaps(const Tensor& t, const Tensor& gapped) {
@@ -128,23 +136,27 @@ void call_part_by_part(Operator& op, Stack& stack, size_t position, size_t count
 
 // ---- states ----
 
-void Aliased::write(Tensor written) {
-  const Tensor& layout = gapped.defined() ? gapped : value;
+void Aliased::write(Tensor written, bool is_lent) {
+  const Tensor layout = gapped.defined() ? gapped : value;
   if (is_outside && !lies_as(written, layout) && lies_without_gaps(written, layout)) {
     gapped = layout;
     value = std::move(written);
+    own = Tensor();
   } else {
-    value = laid_out_as(layout, std::move(written));
+    value = laid_out_as(layout, written);
     gapped = Tensor();
+    is_lent &= value.is_alias_of(written);
+    if (!is_lent) own = Tensor();
+    if (is_lent && !own.defined()) own = layout;
   }
   ++generation;
   ++age;
 }
 
 void Aliased::lay_out() {
-  if (!gapped.defined()) return;
-  value = laid_out_as(gapped, value);
-  gapped = Tensor();
+  if (!gapped.defined() && !own.defined()) return;
+  value = gapped.defined() ? laid_out_as(gapped, value) : copied_to(own, value);
+  gapped = own = Tensor();
   ++age;
 }
 
@@ -238,8 +250,11 @@ bool FunctionalState::has_inverse() const {
                      [](const ViewStep& step) { return step.has_inverse(); });
 }
 
-void FunctionalState::write(Tensor part) const {
-  if (has_inverse()) return root->write(through_steps(std::move(part)));
+void FunctionalState::write(Tensor part, bool is_lent) const {
+  if (has_inverse()) {
+    const Tensor whole = through_steps(part);
+    return root->write(whole, is_lent && whole.is_alias_of(part));
+  }
   root->lay_out();
   const Tensor& all = root->value;
   const bool is_real_part = all.is_complex() && !is_complex(dtype);
@@ -333,12 +348,12 @@ bool FunctionalCalls::fill_repeats(Operator& op, const Schema& schema, const Ten
 }
 
 // Records that `self` now holds `value`.
-void FunctionalCalls::write(const Tensor& self, Tensor value) {
+void FunctionalCalls::write(const Tensor& self, Tensor value, bool is_lent) {
   FunctionalState& s = *find(self);
   const Tensor& old = synced(self, s);
   if (value.dtype() != old.dtype()) value = value.to(old.dtype());
   if (value.sym_sizes() != old.sym_sizes()) value = value.expand(old.sym_sizes());
-  s.write(std::move(value));
+  s.write(std::move(value), is_lent);
   synced(self, s);
 }
 
@@ -370,7 +385,7 @@ void FunctionalCalls::run_inplace(Operator& op, const Schema& schema, Stack& sta
                              is_like(before, stack.at(1).get<Tensor>());
   Operator* functional = is_whole_copy ? nullptr : functional_of(op, schema, false);
   if (!functional) {
-    write(self, written_value(op, before, stack));
+    write(self, written_value(op, before, stack), is_whole_copy);
   } else if (schema_of(*functional).arguments[0].alias.empty()) {
     dispatch::call_boxed(*functional, stack);
     write(self, stack.at(0).get<Tensor>());

@@ -19,10 +19,14 @@ namespace taeda::fx {
 // Note [Gaps]: memory may have gaps between the elements of the root. What as_strided gives depends
 // on them, so a written value lies as the root did. The memory of an input is outside: the value
 // that is copied there need not have its gaps, and gets them only where a view asks for them.
+//
+// Note [Lent values]: what is copied into the whole of the memory is its value from then on, without
+// a copy in the graph. But it lies in the memory of another tensor, at a place that only a run
+// tells, and as_strided goes by places. So a view that does makes the copy.
 struct Aliased final : RefCounted {
   explicit Aliased(Tensor v) : value(std::move(v)) {}
-  void write(Tensor written);
-  // Gives the value the gaps of the memory.
+  void write(Tensor written, bool is_lent = false);
+  // Gives the value memory of its own, with the gaps of the memory.
   void lay_out();
 
   Tensor value;
@@ -30,6 +34,7 @@ struct Aliased final : RefCounted {
   uint64_t age = 0;         // counts values
   bool is_outside = false;
   Tensor gapped;  // the last value with gaps, where the present one has none
+  Tensor own;     // the last value in memory of its own, where the present one is lent
 };
 
 // How a tensor looks at its root; the root itself has no view. The steps repeat the program's
@@ -59,8 +64,8 @@ struct FunctionalState final : RefCounted {
   Tensor look() const;
   // Whether both tensors are the same elements at the same places.
   bool is_same_place(const FunctionalState& other) const;
-  // Puts `part` where this tensor looks.
-  void write(Tensor part) const;
+  // Puts `part` where this tensor looks; `is_lent`: it is the value of another tensor.
+  void write(Tensor part, bool is_lent = false) const;
 
  private:
   bool has_inverse() const;
@@ -117,7 +122,7 @@ class FunctionalCalls {
   void run_view(dispatch::Operator& op, size_t position, Stack& stack);
   void take_values(Stack& stack);
   const Tensor& synced(const Tensor& t, FunctionalState& s);
-  void write(const Tensor& self, Tensor value);
+  void write(const Tensor& self, Tensor value, bool is_lent = false);
   FunctionalState& state_to_write(const dispatch::Operator& op, const Tensor& self);
   Tensor make_root(Tensor value) {
     return make(FunctionalState::of_root(std::move(value)), nullptr);

@@ -471,3 +471,114 @@ def test_written_memory_keeps_strides_of_dimensions_of_size_one():
 
     for run in (aot_function(f, nop), t.compile(f)):
         assert compiled(run) == compiled(f)
+
+
+# ---- copies of values that lie elsewhere in their memory at a run ----
+
+
+def _first_row(a):
+    c = a * 1
+    c[:1].mul_(2)
+    return c
+
+
+def _one_row(a):
+    c = a * 1
+    c[0] = c[0] * 2
+    return c
+
+
+def _shifted(a):
+    c = a * 1
+    c[1:] = a[:-1] * 2
+    return c
+
+
+def _columns(a):
+    c = a * 1
+    c[:, 1:] += a[:, :-1]
+    return c
+
+
+def _transposed(a):
+    c = a * 1
+    c.t().mul_(2)
+    return c
+
+
+def _into_zeros(a):
+    y = t.zeros(*a.shape)
+    y[:, :1] = a[:, 1:]
+    return y
+
+
+def _without_diagonal(a):
+    return (a * 1).fill_diagonal_(0)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    "f",
+    [_first_row, _one_row, _shifted, _columns, _transposed, _into_zeros, _without_diagonal],
+)
+def test_gradients_that_are_a_part_of_a_tensor(f, backend, dynamic):
+    gradients = []
+    for run in (f, t.compile(f, backend=backend, dynamic=dynamic)):
+        x = t.arange(1.0, 7.0).view(3, 2).requires_grad_()
+        y = t.cat([t.ones(2, 2), run(x)])
+        (y * t.arange(1.0, 11.0).view(5, 2)).sum().backward()
+        gradients.append(x.grad)
+    assert t.equal(*gradients)
+
+
+def _look(y):
+    return y.as_strided((2,), (1,), 0)
+
+
+def _of_a_copy(x):
+    y = t.empty(3, 2)
+    y.copy_(x)
+    return _look(y)
+
+
+def _written_through(x):
+    y = t.empty(3, 2)
+    y[:] = x
+    _look(y).mul_(5)
+    return y
+
+
+def _of_a_turned_copy(x):
+    y = t.empty(2, 3).t()
+    y.copy_(x)
+    return _look(y) * 1
+
+
+def _of_a_copy_into_turned(x):
+    y = t.empty(2, 3)
+    y.t().copy_(x)
+    return _look(y) * 1
+
+
+@pytest.mark.parametrize(
+    "f", [_of_a_copy, _written_through, _of_a_turned_copy, _of_a_copy_into_turned]
+)
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_places_of_a_copy_are_its_own(f, backend):
+    compiled = t.compile(f, backend=backend)
+    for x in (t.arange(6.0).view(3, 2), t.arange(12.0).view(2, 3, 2)[1]):
+        assert t.equal(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_gradients_of_a_map_whose_function_writes_to_a_part(backend):
+    def f(x):
+        return t._higher_order_ops.map(_first_row, x)
+
+    gradients = []
+    for run in (f, t.compile(f, backend=backend)):
+        x = t.ones(2, 3, requires_grad=True)
+        run(x).backward(t.arange(1.0, 7.0).view(2, 3))
+        gradients.append(x.grad)
+    assert t.equal(*gradients)
