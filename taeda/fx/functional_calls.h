@@ -20,9 +20,9 @@ namespace taeda::fx {
 // on them, so a written value lies as the root did. The memory of an input is outside: the value
 // that is copied there need not have its gaps, and gets them only where a view asks for them.
 //
-// Note [Lent values]: what is copied into the whole of the memory is its value from then on, without
-// a copy in the graph. But it lies in the memory of another tensor, at a place that only a run
-// tells, and as_strided goes by places. So a view that does makes the copy.
+// Note [Lent values]: what is copied into the whole of the memory is its value from then on,
+// without a copy in the graph. But it lies in the memory of another tensor, at a place that only a
+// run tells, and as_strided goes by places. So a view that does makes the copy.
 struct Aliased final : RefCounted {
   explicit Aliased(Tensor v) : value(std::move(v)) {}
   void write(Tensor written, bool is_lent = false);

@@ -126,8 +126,17 @@ void Tracer::take_settings(const Tracer& outer) {
   skips_given_asserts = outer.skips_given_asserts;
   is_before_autograd = outer.is_before_autograd;
   opened = outer.opened;
-  records_modes = false;
+  is_of_program = outer.is_of_program;
+  records_modes = is_of_program;
   is_below_autocast = outer.is_before_autograd;
+}
+
+void Tracer::take_settings_of_program(const Tracer& program) {
+  take_settings(program);
+  is_of_program = records_modes = true;
+  is_before_autograd = is_below_autocast = true;
+  decompose = nullptr;
+  opened.clear();
 }
 
 Node& Tracer::constant_node(const Tensor& t) {

@@ -83,6 +83,9 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Works as the tracer of the program around, on a function that this program gives to an
   // operator: casts are part of its graph, modes are not.
   void take_settings(const Tracer& outer);
+  // Those of a tracer of regions inside of a program that C++ traces: it stands before autograd,
+  // which makes the gradients of regions of what they do there, and before decompositions.
+  void take_settings_of_program(const Tracer& program);
 
   // Whether a number that the program reads from a traced tensor is an error, as it has no place in
   // the graph. Otherwise the number is that of the example.
@@ -95,6 +98,8 @@ class TAEDA_API Tracer final : public dispatch::Mode {
   // Whether assertions that follow from how numbers are made are left out.
   bool skips_given_asserts = false;
 
+  // Takes settings of a program, or is a tracer inside of such a one.
+  bool is_of_program = false;
   // Of a tracer before autograd: modes that the program sets are part of the graph.
   bool records_modes = true;
   // Of a tracer before autograd: inside autocast regions it sees what their casts leave, as other

@@ -145,7 +145,8 @@ struct CompiledProgram::Version {
       return inputs[pair.first].is_same(inputs[pair.second]);
     };
     return modes == Modes() && guards == own && !sizes.first_failure(numbers) &&
-           std::all_of(duplicates.begin(), duplicates.end(), is_same) && (!writes || shared == shared_memories(inputs));
+           std::all_of(duplicates.begin(), duplicates.end(), is_same) &&
+           (!writes || shared == shared_memories(inputs));
   }
 };
 

@@ -128,7 +128,8 @@ class Cutter {
     // What the program states of such a number is checked on the number itself.
     const dispatch::Operator* op = node.target().op();
     if (op && op->has(dispatch::Tag::DataDependentOutput)) return true;
-    // What is read behind the call is what the call wrote: within a plan it could be computed again.
+    // What is read behind the call is what the call wrote: within a plan it could be computed
+    // again.
     if (op && op != &ops::copy_ && dispatch::call_form(*op).writes) return true;
     const Value val = node.val();
     if (has_list_inside(val) || is_on_meta(val)) return true;

@@ -195,3 +195,75 @@ def test_gradients_of_gradients(function, is_inside, backend):
             (gradient,) = t.autograd.grad(gradient.pow(2).sum(), x)
         gradients.append(gradient.detach())
     t.testing.assert_close(*gradients)
+
+
+class Scaled(t.autograd.Function):
+    """Its gradient is ten times that of its operators."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * factor, x.sin()
+
+    @staticmethod
+    def backward(ctx, grad, of_sine):
+        return 10 * ctx.factor * grad + of_sine * ctx.saved_tensors[0], None
+
+
+def without_gradient(x):
+    with t.no_grad():
+        y = x * x
+    return y * x
+
+
+def hooked(x):
+    y = x * 2
+    if y.requires_grad:
+        y.register_hook(lambda grad: grad * 100)
+    return y * x
+
+
+STEPS = {
+    "detach": lambda x: x.detach() * x,
+    "no_grad": without_gradient,
+    "function": lambda x: sum(Scaled.apply(x, 3)) * x,
+    "function_alone": lambda x: Scaled.apply(x, 3)[0],
+    "function_of_outside": lambda x: Scaled.apply(x, SCALE.sum().item())[0] + x,
+    "hook": hooked,
+    "nested": lambda x: t.cond(x.sum() > 1, lambda y: Scaled.apply(y, 2)[0], lambda y: y * 1, (x,)),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda step, x: t.cond(x.sum() > 0, step, lambda y: y * 3, (x,)),
+        lambda step, x: map_slices(step, t.stack([x, x * 2])),
+        lambda step, x: while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, 0.1 * step(y)), (t.zeros(()), x)
+        )[1],
+        lambda step, x: scan(lambda c, y: (step(c) + y, c * y), x.clone(), t.stack([x, x * 2]))[1],
+    ],
+    ids=["cond", "map", "while_loop", "scan"],
+)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_functions_keep_from_gradients(backend, call, step):
+    """Functions with derivatives of their own and scopes without gradients count inside."""
+
+    def program(x):
+        return call(STEPS[step], x)
+
+    gradients, values = [], []
+    compiled = t.compile(program, backend=backend, fullgraph=step not in ("hook", "nested"))
+    for run in (program, compiled):
+        x = t.tensor([0.5, 0.7, 0.9], requires_grad=True)
+        result = run(x)
+        result.sum().backward()
+        gradients.append(x.grad)
+        values.append(result.detach())
+        with t.no_grad():
+            values.append(run(x.detach()))
+    t.testing.assert_close(*gradients)
+    t.testing.assert_close(values[:2], values[2:])

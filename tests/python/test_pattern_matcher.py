@@ -420,7 +420,7 @@ def test_a_lowering_that_gives_a_view_keeps_the_strides_of_the_operator(library,
     with t.library._scoped_library("pattern_matcher_views", "DEF") as made:
         made.define("turned(Tensor x) -> Tensor")
         made.impl("turned", lambda x: x.t().contiguous(), "CompositeExplicitAutograd")
-        shape = lambda x: x.new_empty(x.shape[1], x.shape[0])  # noqa: E731
+        shape = lambda x: x.new_empty(x.shape[1], x.shape[0])
         t.library.register_fake("pattern_matcher_views::turned", shape, lib=made)
         turned = t.ops.pattern_matcher_views.turned
 

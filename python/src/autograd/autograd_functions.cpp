@@ -5,6 +5,7 @@
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
 #include "python/src/autograd/grad_fn_type.h"
+#include "python/src/autograd/hooks.h"
 #include "python/src/autograd/python_node.h"
 #include "python/src/autograd/saved_access.h"
 #include "python/src/tensor/factories.h"
@@ -348,6 +349,7 @@ PyMethodDef autograd_private_table[] = {
     {"_saved_tensors_hooks_get_disabled_error_message", saved_hooks_disabled, METH_NOARGS, nullptr},
     {"_unsafe_set_version_counter", set_versions, METH_VARARGS, nullptr},
     {"_set_function_watcher", set_function_watcher, METH_O, nullptr},
+    {"_set_hook_watcher", set_hook_watcher, METH_O, nullptr},
     {"_make_saved_tensor", as_function(make_saved_tensor), METH_VARARGS | METH_KEYWORDS, nullptr},
     {},
 };

@@ -197,6 +197,20 @@ int visit_hooks_of(autograd::Node& node, visitproc visit, void* arg) {
   return visit_hooks(*node.hooks(), visit, arg);
 }
 
+namespace {
+thread_local PyObject* hook_watcher = nullptr;  // owned
+}
+
+PyObject* set_hook_watcher(PyObject*, PyObject* watcher) {
+  PyObject* before = hook_watcher ? hook_watcher : Py_NewRef(Py_None);
+  hook_watcher = watcher == Py_None ? nullptr : Py_NewRef(watcher);
+  return before;
+}
+
+void tell_hook_watcher(PyObject* tensor, PyObject* hook) {
+  if (hook_watcher) Ref(checked(PyObject_CallFunctionObjArgs(hook_watcher, tensor, hook, nullptr)));
+}
+
 PyObject* hook_handle(std::weak_ptr<autograd::NodeHooks> hooks, uint64_t id) {
   PyObject* self = handle_type->tp_alloc(handle_type, 0);
   if (!self) return nullptr;

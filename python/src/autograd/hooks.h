@@ -14,6 +14,11 @@ autograd::PreHook pre_hook(PyObject* callable);
 autograd::PostHook post_hook(PyObject* callable);
 autograd::PostAccumulateHook post_accumulate_hook(PyObject* callable);
 
+// From now on `watcher(tensor, hook)` is called before hooks of tensors that this thread registers,
+// and may raise; None ends it. Gives the one before.
+PyObject* set_hook_watcher(PyObject*, PyObject* watcher);
+void tell_hook_watcher(PyObject* tensor, PyObject* hook);
+
 // The callables of a tensor's hooks by their ids, in order; None where it has none.
 PyObject* wrap_tensor_hooks(const Tensor& t);
 

@@ -373,8 +373,9 @@ PyMethodDef functions[] = {
      "substitute(function, with): captures enter another function, or one that the module of this "
      "name has, in place of one."},
     {"capture_body", capture_body, METH_VARARGS,
-     "capture_body(function, args, kwargs): (a module, what it takes, the result, places of what "
-     "it writes to)."},
+     "capture_body(function, args, kwargs, takes_hooks=True): (a module, what it takes, the "
+     "result, "
+     "places of what it writes to)."},
     {"as_operator", as_operator, METH_VARARGS,
      "as_operator(function, args, kwargs): the call as one node of the graph."},
     {"bound_to", bound_to, METH_VARARGS,

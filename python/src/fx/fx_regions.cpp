@@ -142,7 +142,7 @@ PyObject* call_below_program(PyObject*, PyObject* const* argv, Py_ssize_t nargs)
                      "call_below_program takes a tracer, a function and a tuple of arguments");
     const fx::Tracer* program = program_tracer();
     TAEDA_CHECK(program, "no program is being traced");
-    find_tracer(argv[0])->take_settings(*program);
+    find_tracer(argv[0])->take_settings_of_program(*program);
     const BelowProgram below(*program_modes());
     const autograd::WithoutSavedTensorHooks unseen;  // they get what the program saves
     return checked(PyObject_Call(argv[1], argv[2], nullptr));

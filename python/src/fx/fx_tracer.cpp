@@ -113,10 +113,13 @@ PyObject* live_nodes(PyObject* self, PyObject*) {
   });
 }
 
-// Whether a symbolic integer can be written as arithmetic on values in the graph.
+// Whether a symbolic number can be written as arithmetic on values in the graph.
 PyObject* knows(PyObject* self, PyObject* o) {
   return guarded([&] {
-    TAEDA_CHECK_TYPE(is_symint(o), "expected a SymInt");
+    const fx::Value v = tracer_value_of(o);
+    if (v.is<IntrusivePtr<SymNode>>())
+      return wrap(tracer(self).knows(*v.get<IntrusivePtr<SymNode>>()));
+    TAEDA_CHECK_TYPE(is_symint(o), "expected a symbolic number");
     const SymInt number = to_symint(o);
     return wrap(!number.is_symbolic() || tracer(self).knows(*number.node()));
   });

@@ -130,6 +130,7 @@ std::weak_ptr<autograd::NodeHooks> hooks_of(const Tensor& t) {
 
 PyObject* register_hook(PyObject* self, PyObject* callable) {
   return guarded([&] {
+    tell_hook_watcher(self, callable);
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK(autograd::requires_grad(t),
                 "cannot register a hook on a tensor that doesn't require gradient");
@@ -140,6 +141,7 @@ PyObject* register_hook(PyObject* self, PyObject* callable) {
 }
 PyObject* register_post_accumulate_grad_hook(PyObject* self, PyObject* callable) {
   return guarded([&] {
+    tell_hook_watcher(self, callable);
     const Tensor& t = tensor_of(self);
     TAEDA_CHECK(autograd::requires_grad(t),
                 "cannot register a hook on a tensor that doesn't require gradient");

@@ -29,8 +29,8 @@ from taeda.utils._config_module import inductor_config
 
 __all__ = [
     "CompileContext",
-    "compile",
     "code_of",
+    "compile",
     "compile_callable",
     "forget_all",
     "optimize",

@@ -30,7 +30,7 @@ def _closed_graphs(tracer, functions, operands):
     places, graphs = list(given), []
     for function in functions:
         call = function.call if isinstance(function, UserFunction) else function
-        body, taken, _, _ = capture_body(call, given, {})
+        body, taken, _, _ = capture_body(call, given, {}, False)
         graphs.append((body, tuple([_place(places, one) for one in taken]), _settings(function)))
     return graphs, tuple(places[len(given) :])
 

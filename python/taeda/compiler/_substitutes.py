@@ -102,8 +102,8 @@ def _cond(pred, true_fn, false_fn, operands=()):
     def other(*operands):
         return false_fn(*operands)
 
-    first, first_taken, result, _ = capture_body(both, tuple(operands), {})
-    second, second_taken, other_result, _ = capture_body(other, tuple(operands), {})
+    first, first_taken, result, _ = capture_body(both, tuple(operands), {}, False)
+    second, second_taken, other_result, _ = capture_body(other, tuple(operands), {}, False)
     if is_symbol(pred) and _looks(result) != _looks(other_result):
         return true_fn(*operands) if pred else false_fn(*operands)
     tensors = as_operator(

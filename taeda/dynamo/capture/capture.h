@@ -507,6 +507,8 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, PyObject*> iterator_of_part_;  // that it takes from; kept
   // Handles of hooks, and whether the graph registers them.
   std::unordered_map<PyObject*, bool> hooks_;
+  // A function of control flow is captured, whose graph has values and no hooks of them.
+  bool is_body_without_hooks_ = false;
   std::unordered_set<void*> addresses_;  // that the program asked for by id()
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;

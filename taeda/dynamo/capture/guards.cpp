@@ -469,8 +469,8 @@ void GuardProgram::prepare() {
 void GuardProgram::add_pair(int number) {
   const Check& check = checks[number];
   // Keys may compare as they like.
-  const bool is_stable = check.kind != Check::Kind::AbsentKey && is_stable_[check.source] &&
-                         is_stable_[check.number];
+  const bool is_stable =
+      check.kind != Check::Kind::AbsentKey && is_stable_[check.source] && is_stable_[check.number];
   if (!is_stable) return pairs_.push_back(number);
   // A path from a kept object has the root -1, which never changes.
   const int one = root_[check.source], other = root_[check.number];

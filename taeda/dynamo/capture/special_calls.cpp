@@ -52,9 +52,16 @@ PyObject* Capture::call_function(const Call& call) {
   return result.release();
 }
 
-// capture_body(function, args, kwargs)
+// capture_body(function, args, kwargs, takes_hooks=True)
 PyObject* Capture::call_body(const Call& call) {
-  if (call.values.size() != 3) throw Break{"capture_body takes three arguments"};
+  const size_t count = call.values.size();
+  if (count != 3 && count != 4) throw Break{"capture_body takes three or four arguments"};
+  struct Scope {
+    bool& is_without;
+    bool before = is_without;
+    ~Scope() { is_without = before; }
+  } hooks{is_body_without_hooks_};
+  if (count == 4 && call.values[3] == Py_False) is_body_without_hooks_ = true;
   const size_t mark = recorder_.mark();
   const Modes modes = Modes::now();
   const std::vector<const void*> writes = pending_writes();
@@ -260,6 +267,7 @@ PyObject* Capture::add_log(const Call& call) {
 // for the sake of guards on what it reads. Of a tensor of the program, a call behind the graph.
 PyObject* Capture::call_hook(const Call& call) {
   const auto& values = call.values;
+  if (is_body_without_hooks_) throw Break{"a hook inside of a function of control flow"};
   const bool is_known = values.size() == 2 && call.names == nullptr &&
                         recorder_.is_tensor_value(values[0]) && !is_opaque(values[1]);
   if (!is_known) throw Break{"call of " + name_of(call.callable)};

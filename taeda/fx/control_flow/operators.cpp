@@ -211,7 +211,10 @@ void rewrite_regions(const ControlFlow& flow, Stack& args, const RetraceOptions&
   for (Value& v : args) {
     const RegionValue* old = find_region(v);
     if (!old) continue;
-    Retraced made = retrace(*old->graph(), examples.at(at++), inner);
+    const auto run = [old](Values operands) { return list((*old)(std::move(operands))); };
+    const bool is_open = !open_reason(*old->graph()).empty();  // it calls another language
+    const Values& operands = examples.at(at++);
+    Retraced made = is_open ? trace(run, operands, inner) : retrace(*old->graph(), operands, inner);
     TAEDA_CHECK(made.written.empty(),
                 "Encountered input mutation during higher order op tracing: Higher order ops do "
                 "not support input mutation; write to a clone");

@@ -35,8 +35,9 @@ Tensor& copy__meta(Tensor& self, const Tensor& src, bool) {
 }
 
 Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
-  Tensor out = repeats_elements(self) ? taeda::empty_like(self)
-                                      : self.new_empty_strided(self.sym_sizes(), self.sym_strides());
+  Tensor out = repeats_elements(self)
+                   ? taeda::empty_like(self)
+                   : self.new_empty_strided(self.sym_sizes(), self.sym_strides());
   out.copy_(src, non_blocking);
   return out;
 }

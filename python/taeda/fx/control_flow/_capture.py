@@ -14,6 +14,7 @@ from taeda import _C
 from taeda._C import _fx
 from taeda._higher_order_operator import HigherOrderOperator, takes_closed_graphs
 from taeda.func.functionalization import functionalize
+from taeda.fx.control_flow._custom_gradients import functions_as_calls
 from taeda.fx.control_flow._functions import UserFunction
 from taeda.fx.control_flow._lifting import (
     Lifting,
@@ -63,7 +64,7 @@ class ControlFlow(HigherOrderOperator):
             with _pop_mode_temporarily() as tracer:
                 return self.closed(tracer, *args)
         if _fx.traces_program():
-            with tracing_of_program() as tracer:
+            with tracing_of_program() as tracer, functions_as_calls():
                 return _fx.call_below_program(tracer, self.closed, (tracer, *args))
         return None
 
