@@ -538,6 +538,21 @@ def frozen_by_attribute(model, x):
     return model(x) * 2
 
 
+def frozen_and_put_back(model, x):
+    flags = [p.requires_grad for p in model.parameters()]
+    model.requires_grad_(False)
+    y = model(x)
+    for parameter, flag in zip(model.parameters(), flags, strict=True):
+        parameter.requires_grad = flag
+    return y
+
+
+def frozen_alone(model, x):
+    flags = [p.requires_grad for p in model.parameters()]
+    model.first.requires_grad_(False)
+    return x if all(flags) else model(x)
+
+
 def told_twice(model, x):
     freeze(model, False)
     freeze(model, True)
@@ -576,6 +591,8 @@ def with_a_break(model, x):
         (frozen_for_a_call, 0),
         (frozen_from_now_on, 0),
         (frozen_by_attribute, 0),
+        (frozen_and_put_back, 0),
+        (frozen_alone, 0),
         (told_twice, 0),
         (frozen_behind, 0),
         (an_input_told, 0),
@@ -606,6 +623,23 @@ def test_parameters_that_are_told_to_require_gradients_or_not(compiled, program,
                 t.testing.assert_close(grad, expected)
         if step == 0:
             assert sum(counters["graph_break"].values()) == breaks
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_what_is_said_beside_a_write_is_done_once(compiled, flag):
+    def program(x):
+        told.append(x.requires_grad)
+        x.requires_grad = False
+        x.add_(1)
+        told.append(x.requires_grad)
+        return x * 2
+
+    call = compiled(program)
+    for _ in range(2):
+        told, x = [], t.ones(3, requires_grad=flag)
+        y = call(x)
+        assert told == [flag, False] and not x.requires_grad
+        assert t.equal(x, t.full((3,), 2.0)) and t.equal(y, x * 2)
 
 
 def test_a_region_that_raises_leaves_what_was_said_of_parameters(compiled):

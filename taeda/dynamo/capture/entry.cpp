@@ -250,6 +250,10 @@ class Steps {
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
+      case Kind::RequireGrad: {
+        PyObject* wanted = action.number != 0 ? Py_True : Py_False;
+        return PyObject_SetAttrString(target, "requires_grad", wanted) == 0;
+      }
       case Kind::SetModes: entry_.modes_after.restore(); return true;
       case Kind::SetHandled:
         Py_XSETREF(PyThreadState_Get()->exc_info->exc_value, Py_NewRef(part(action, 0)));

@@ -101,11 +101,9 @@ class Recipes {
       if (written) write.parts.push_back(value(written.get()));
       add(std::move(write));
     }
-    static PyObject* const flag = PyUnicode_InternFromString("requires_grad");
     for (const auto& [tensor, wanted] : capture_.requires_grad_) {
-      const int target = value(tensor), name = constant(flag),
-                part = constant(wanted ? Py_True : Py_False);
-      add({.kind = Kind::Call, .parts = {target, name, part}, .object = setattr});
+      const int target = value(tensor);
+      add({.kind = Kind::RequireGrad, .target = target, .number = wanted});
     }
     class_writes();
     taken();
