@@ -153,8 +153,10 @@ struct Entry {
             std::vector<Owned>& held) const;
   // Once inputs and steps are there.
   void note_needed();
-  // Runs the function and the steps behind it; false with an error.
-  bool run(const std::vector<PyObject*>& values, Ending& ending) const;
+  // Where a run ended: with an error but for Done. Steps were done before the one that raises.
+  enum class End : uint8_t { Done, InFunction, InSteps };
+  // Runs the function and the steps behind it.
+  End run(const std::vector<PyObject*>& values, Ending& ending) const;
 
  private:
   bool has_needed(const std::vector<PyObject*>& values) const;
