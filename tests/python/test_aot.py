@@ -721,6 +721,27 @@ def test_a_result_beside_its_detached_self(f):
     assert t.equal(t.autograd.grad(result.sum(), x)[0], wanted[0])
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x.detach(), x.detach(), x.data),
+        lambda x: (x, x.add_(1).detach(), x.data),
+        lambda x: (x + 1, (x + 1).detach(), x.view(-1), x.view(-1).detach()),
+        lambda x: (y := x + 1, y.detach(), y.data, v := y.view(-1), v.detach(), v.view(3)),
+    ],
+)
+def test_detached_tensors_are_tensors_of_their_own(f):
+    def facts(run):
+        x = t.ones(3)
+        given = [x, *run(x)]
+        ids = [[a is b for b in given] for a in given]
+        return ids, [[a.data_ptr() == b.data_ptr() for b in given] for a in given], [
+            a._is_view() for a in given
+        ]  # fmt: skip
+
+    assert facts(aot_function(f, nop)) == facts(f)
+
+
 class Two(t.Tensor):
     """Holds two tensors, of which one may be another wrapper."""
 
