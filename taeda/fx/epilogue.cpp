@@ -119,9 +119,6 @@ class Writer {
     if (!write.look && !is_written) return;
     is_needed_ = true;
     write.is_recorded = autograd::grad_fn(t) != program_.histories[i];
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                     !program_.histories[i] || autograd::requires_grad(t), "input ", i,
-                     " loses its history in the program (detach_)");
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     final_[node_of(value)] = i;
     changed_.insert(i);

@@ -384,6 +384,17 @@ def test_memory_that_an_input_gets_is_refused():
         aot_function(f, nop)(t.ones(2), t.ones(2))
 
 
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_an_input_that_is_detached_in_place_is_refused(is_leaf):
+    def f(x):
+        x.detach_()
+        return x + 1
+
+    x = t.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="input 0 loses its history"):
+        aot_function(f, nop)(x if is_leaf else x * 1)
+
+
 def test_the_backward_is_compiled_when_it_runs():
     compiled_graphs = []
 
