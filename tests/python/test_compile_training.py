@@ -642,6 +642,28 @@ def test_what_is_said_beside_a_write_is_done_once(compiled, flag):
         assert t.equal(x, t.full((3,), 2.0)) and t.equal(y, x * 2)
 
 
+def test_a_gradient_that_a_tensor_does_not_take(compiled):
+    def program(x, grad):
+        told.append("before")
+        y = x * 2
+        try:
+            x.grad = grad
+        except RuntimeError as error:
+            return y, str(error)
+        told.append("behind")
+        return y, None
+
+    call = compiled(program)
+    for grad in (t.ones(5), t.ones(3, dtype=t.float64), t.ones(3), None, t.ones(3)):
+        found = []
+        for run in (call, program):
+            told, x = [], t.ones(3, requires_grad=True)
+            y, error = run(x, x if grad is None else grad)
+            found.append((error, told, None if x.grad is None else x.grad.tolist()))
+            assert y.requires_grad
+        assert found[0] == found[1]
+
+
 def test_a_region_that_raises_leaves_what_was_said_of_parameters(compiled):
     model = Pair()
 

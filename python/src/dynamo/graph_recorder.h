@@ -69,6 +69,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   PyObject* set_data(PyObject* tensor, PyObject* value) override;
+  bool check_grad(PyObject* tensor, PyObject* grad) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;

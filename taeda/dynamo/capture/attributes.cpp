@@ -617,6 +617,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   ++writes_;
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
+    if (value != Py_None && !recorder_.check_grad(object, value)) throw Raised{};
     keep(object);
     grads_[object] = Owned(Py_NewRef(value));
     return;

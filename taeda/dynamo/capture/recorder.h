@@ -96,6 +96,8 @@ class Recorder {
   // From here on a tensor has the memory of another, as `tensor.data = value` says: the data
   // without history, a new reference, or null with an error.
   virtual PyObject* set_data(PyObject* tensor, PyObject* value) = 0;
+  // Whether `tensor.grad = grad` is one that tensors take; false with an error.
+  virtual bool check_grad(PyObject* tensor, PyObject* grad) = 0;
   // Whether calls so far wrote to tensors of the program.
   virtual bool writes_inputs() const = 0;
   // A call that was made already, as one node.
