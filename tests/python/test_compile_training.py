@@ -553,6 +553,21 @@ def frozen_alone(model, x):
     return x if all(flags) else model(x)
 
 
+def read_behind(model, x):
+    freeze(model, False)
+    y = model(x)
+    freeze(model, True)
+    return y if all(p.requires_grad and p.ndim for p in model.parameters()) else x
+
+
+def written_and_frozen(model, x):
+    with t.no_grad():
+        model.first.weight.mul_(0.5)
+    y = model(x)
+    freeze(model.first, False)
+    return y
+
+
 def told_twice(model, x):
     freeze(model, False)
     freeze(model, True)
@@ -593,6 +608,8 @@ def with_a_break(model, x):
         (frozen_by_attribute, 0),
         (frozen_and_put_back, 0),
         (frozen_alone, 0),
+        (read_behind, 0),
+        (written_and_frozen, 0),
         (told_twice, 0),
         (frozen_behind, 0),
         (an_input_told, 0),
@@ -640,6 +657,39 @@ def test_what_is_said_beside_a_write_is_done_once(compiled, flag):
         y = call(x)
         assert told == [flag, False] and not x.requires_grad
         assert t.equal(x, t.full((3,), 2.0)) and t.equal(y, x * 2)
+
+
+@pytest.mark.parametrize("is_view_first", [True, False])
+def test_a_view_requires_gradients_with_its_base(compiled, is_view_first):
+    def program(x, view):
+        y = view * 3 if is_view_first else 0
+        x.requires_grad_()
+        return x * 2, view * 3 + y, view.requires_grad
+
+    call = compiled(program)
+    for _ in range(2):
+        x = t.ones(3)
+        twice, thrice, flag = call(x, x[1:])
+        assert flag and thrice.requires_grad and twice.requires_grad
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_a_tensor_of_the_program_that_is_detached_in_place(is_leaf, backend):
+    def program(x):
+        y = x * 2
+        x.detach_()
+        return y, x * 3
+
+    call = t.compile(program, backend=backend)
+    for _ in range(2):
+        leaf = t.ones(3, requires_grad=True)
+        x = leaf if is_leaf else leaf * 1
+        y, z = call(x)
+        assert not x.requires_grad and x.is_leaf and not z.requires_grad
+        assert t.equal(z, t.full((3,), 3.0))
+        y.sum().backward()
+        assert (leaf.grad is None) if is_leaf else t.equal(leaf.grad, t.full((3,), 2.0))
 
 
 def test_a_gradient_that_a_tensor_does_not_take(compiled):

@@ -122,6 +122,7 @@ class GraphRecorder final : public dynamo::Recorder {
     // are known.
     std::optional<bool> requires_grad = std::nullopt;
     bool is_used_up = false;
+    bool is_told = false;  // either of them
   };
   // What of an input's geometry is a symbol.
   struct Changes {
@@ -130,6 +131,7 @@ class GraphRecorder final : public dynamo::Recorder {
     bool strides = false;                        // those that follow from no sizes
   };
   bool is_used_up(const Tensor& t) const;
+  bool has_view_among_inputs(const Tensor& real) const;
   bool has_number(PyObject* value, FunctionRef<bool(const fx::Expr*)> is_one) const;
   // Whether a number, or a size of a tensor, is none that inputs have.
   bool is_from_data(PyObject* value) const;
