@@ -43,6 +43,7 @@ struct Action {
     DeleteItem,   // key
     WriteCell,    //
     EmptyCell,    //
+    WriteMember,  // what C or a slot keeps, as object.__setattr__ does: name, value; or deletes it
     WriteGrad,    // of a tensor
     RequireGrad,  // of a tensor, `number`: whether
     SetModes,     // those of the entry's end
