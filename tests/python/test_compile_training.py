@@ -673,6 +673,58 @@ def test_a_view_requires_gradients_with_its_base(compiled, is_view_first):
         assert flag and thrice.requires_grad and twice.requires_grad
 
 
+def test_views_and_results_where_tensors_of_their_own_were(compiled):
+    def tells(x, view):
+        x.requires_grad_()
+        return x * 2, view * 3, view.requires_grad
+
+    call = compiled(tells)
+    for is_view in (False, True, False):
+        x = t.ones(3)
+        _, thrice, flag = call(x, x[1:] if is_view else t.ones(2))
+        assert flag == thrice.requires_grad == is_view
+
+    def freezes(x):
+        told.append("before")
+        y = x * 2
+        x.requires_grad_(False)
+        told.append("behind")
+        return y
+
+    call = compiled(freezes)
+    for is_leaf in (True, False, True):
+        told, x = [], t.ones(3, requires_grad=True)
+        if is_leaf:
+            assert call(x).requires_grad and not x.requires_grad
+        else:
+            with pytest.raises(RuntimeError, match="leaf"):
+                call(x * 1)
+        assert told == ["before", "behind"][: 1 + is_leaf]
+
+
+def test_flags_by_numbers_that_change(compiled):
+    def program(x, n):
+        x.requires_grad = n % 2 == 0
+        y = x.requires_grad_(n % 3 != 1) * n
+        return y, x.is_leaf, x.grad_fn
+
+    call = compiled(program, fullgraph=True)
+    for n in range(2, 9):
+        x = t.ones(3)
+        y, is_leaf, grad_fn = call(x, n)
+        assert y.requires_grad == x.requires_grad == (n % 3 != 1)
+        assert is_leaf and grad_fn is None
+
+
+def test_leaves_and_results_are_told_apart(compiled):
+    def program(x):
+        return x * (2 if x.is_leaf else 3)
+
+    call, leaf = compiled(program, fullgraph=True), t.ones(3, requires_grad=True)
+    for x in (leaf, leaf * 1, leaf):
+        assert t.equal(call(x), program(x))
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("is_leaf", [True, False])
 def test_a_tensor_of_the_program_that_is_detached_in_place(is_leaf, backend):

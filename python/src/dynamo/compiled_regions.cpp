@@ -305,7 +305,8 @@ class ActiveCapture final : public dynamo::Capturing {
   bool keep(bool is_made) {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();
-      entry->checks_memory = recorder_.writes_inputs();
+      // Views have the memory and the flag of their base.
+      entry->checks_memory = recorder_.writes_inputs() || recorder_.tells_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
       // A graph that writes to nothing may be run again, by the program itself.
       entry->is_transactional = entry->compiled && (does_all_or_nothing(entry->compiled.get()) ||

@@ -142,13 +142,21 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::is_leaf(PyObject* tensor) {
+  const Tensor& t = tensor_of(tensor);
+  if (const auto found = input_of_.find(t.impl()); found != input_of_.end()) {
+    const Input& input = inputs_[found->second];
+    guards_.tensors[input.guard].is_leaf = autograd::is_leaf(tensor_of(input.real.get()));
+  }
+  return autograd::is_leaf(t);
+}
+
 bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   const auto found = input_of_.find(tensor_of(tensor).impl());
   if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
-  const bool is_plain = autograd::is_leaf(real) && autograd::is_leaf(input.fake) &&
-                        !real.is_inference() && autograd::is_differentiable(real.dtype()) &&
+  const bool is_plain = is_leaf(tensor) && !real.is_inference() && autograd::is_differentiable(real.dtype()) &&
                         new_data_.empty();
   if (!is_plain || is_of_asked_class(input.real.get()) || has_view_among_inputs(real)) return false;
   input.is_told = true;
@@ -480,6 +488,10 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
     if (input.is_needed) reals.push_back(input.real.get());
   entry.shared = dynamo::shared_memories(reals);
   entry.places = dynamo::places_of(reals, entry.shared);
+}
+
+bool GraphRecorder::tells_inputs() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& i) { return i.is_told; });
 }
 
 bool GraphRecorder::writes_inputs() const {

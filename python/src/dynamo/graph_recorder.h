@@ -56,6 +56,7 @@ class GraphRecorder final : public dynamo::Recorder {
   int replays_writes(const std::vector<int>& sources) const override;
   bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
+  bool is_leaf(PyObject* tensor) override;
   bool set_requires_grad(PyObject* tensor, bool wanted) override;
   bool has_symbolic_sizes(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
@@ -108,6 +109,8 @@ class GraphRecorder final : public dynamo::Recorder {
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
   bool writes_inputs() const override;
+  // Whether the program said of tensors of its own that they require gradients or do not.
+  bool tells_inputs() const;
 
  private:
   struct Input {
@@ -123,6 +126,7 @@ class GraphRecorder final : public dynamo::Recorder {
     std::optional<bool> requires_grad = std::nullopt;
     bool is_used_up = false;
     bool is_told = false;  // either of them
+    size_t guard = 0;      // among those of tensors
   };
   // What of an input's geometry is a symbol.
   struct Changes {

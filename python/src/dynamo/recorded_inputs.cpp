@@ -190,6 +190,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   fx::match_history(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
+  inputs_.back().guard = guards_.tensors.size() - 1;
   return object.release();
 }
 

@@ -69,6 +69,8 @@ class Recorder {
   // Whether such numbers may be values of the graph.
   virtual bool takes_numbers() const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
+  // Guarded for tensors of the program.
+  virtual bool is_leaf(PyObject* tensor) = 0;
   // From here on a tensor of the program requires a gradient or does not; false for one that cannot
   // be told so in the middle of a graph.
   virtual bool set_requires_grad(PyObject* tensor, bool wanted) = 0;
