@@ -119,9 +119,6 @@ class Writer {
     if (!write.look && !is_written) return;
     is_needed_ = true;
     write.is_recorded = autograd::grad_fn(t) != program_.histories[i];
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                     !program_.histories[i] || autograd::requires_grad(t), "input ", i,
-                     " loses its history in the program (detach_)");
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     final_[node_of(value)] = i;
     changed_.insert(i);
@@ -232,10 +229,10 @@ class Writer {
 
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
-    View view{node_of(program_.value_of(Value(t)).get<Tensor>()),
-              base,
-              {},
-              base_requires_grad && !has_gradient(t)};
+    // What detach gives is no view for autograd.
+    const bool is_apart = base_requires_grad || !t.impl()->view_base();
+    View view{
+        node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_apart && !has_gradient(t)};
     if (!follow(*view.node, base)) {
       TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
                        "a result looks at another one in a way that is not compiled");
@@ -348,16 +345,20 @@ class Writer {
 
   Arg write_view(const View& view, const std::vector<Node*>& inputs,
                  const std::vector<Node*>& values) {
+    const bool is_input = view.base.kind == Result::Kind::Input;
+    Node* const base = (is_input ? inputs : values)[view.base.number];
     Node* made = nullptr;
     if (view.node) {
       made = map_.at(view.node).node();
     } else {
-      const bool is_input = view.base.kind == Result::Kind::Input;
-      std::vector<Arg> args{Arg((is_input ? inputs : values)[view.base.number])};
+      std::vector<Arg> args{Arg(base)};
       for (const Arg& arg : view.look) args.push_back(moved(arg));
       made = &made_->call(ops::as_strided, std::move(args));
     }
-    return view.is_detached ? Arg(made_->call(ops::detach, {Arg(made)})) : Arg(made);
+    if (view.is_detached) return Arg(made_->call(ops::detach, {Arg(made)}));
+    // The graph has one value for tensors that are several in the program.
+    const bool is_taken = made == base || !given_.insert(made).second;
+    return Arg(is_taken ? made_->call(ops::alias, {Arg(made)}) : *made);
   }
 
   const TracedProgram& program_;
@@ -377,6 +378,7 @@ class Writer {
   std::unordered_map<const Aliased*, size_t> base_values_;
   std::unordered_set<const Node*> numbers_, views_steps_;
   IntrusivePtr<Graph> made_;
+  std::unordered_set<const Node*> given_;  // views that are results
   NodeMap map_;
 };
 

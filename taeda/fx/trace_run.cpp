@@ -362,6 +362,11 @@ Epilogue TraceRun::epilogue_of(const Seen& seen, const std::vector<Value>& resul
 }
 
 std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& results) {
+  for (const Source& source : sources_)
+    for (const size_t i : source.inputs)
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                       autograd::requires_grad(seen_.inputs[i].get<Tensor>()), "input ", i,
+                       " loses its history in the program (detach_)");
   Epilogue epilogue = epilogue_of(seen_, results);
   std::vector<Tensor> roots;
   for (Epilogue::Given& given : epilogue.values) {

@@ -384,6 +384,17 @@ def test_memory_that_an_input_gets_is_refused():
         aot_function(f, nop)(t.ones(2), t.ones(2))
 
 
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_an_input_that_is_detached_in_place_is_refused(is_leaf):
+    def f(x):
+        x.detach_()
+        return x + 1
+
+    x = t.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="input 0 loses its history"):
+        aot_function(f, nop)(x if is_leaf else x * 1)
+
+
 def test_the_backward_is_compiled_when_it_runs():
     compiled_graphs = []
 
@@ -719,6 +730,27 @@ def test_a_result_beside_its_detached_self(f):
     assert result.data_ptr() == detached.data_ptr()
     wanted = t.autograd.grad(f(x).sum(), x)
     assert t.equal(t.autograd.grad(result.sum(), x)[0], wanted[0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x.detach(), x.detach(), x.data),
+        lambda x: (x, x.add_(1).detach(), x.data),
+        lambda x: (x + 1, (x + 1).detach(), x.view(-1), x.view(-1).detach()),
+        lambda x: (y := x + 1, y.detach(), y.data, v := y.view(-1), v.detach(), v.view(3)),
+    ],
+)
+def test_detached_tensors_are_tensors_of_their_own(f):
+    def facts(run):
+        x = t.ones(3)
+        given = [x, *run(x)]
+        ids = [[a is b for b in given] for a in given]
+        return ids, [[a.data_ptr() == b.data_ptr() for b in given] for a in given], [
+            a._is_view() for a in given
+        ]  # fmt: skip
+
+    assert facts(aot_function(f, nop)) == facts(f)
 
 
 class Two(t.Tensor):

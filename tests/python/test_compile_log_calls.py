@@ -160,6 +160,25 @@ def test_reorderable_functions_are_called_behind_the_graph(capsys):
     assert not counters["graph_break"]
 
 
+def test_a_call_behind_the_graph_that_raises_is_made_once():
+    told = []
+
+    def note(y):
+        told.append(y.tolist())
+        raise OSError("the disk is full")
+
+    def f(x):
+        note(x + 1)
+        return x * 2
+
+    with dynamo.config.patch(reorderable_logging_functions={note}):
+        compiled = t.compile(f, backend="eager", fullgraph=True)
+        for calls in (1, 2):
+            with pytest.raises(OSError, match="disk is full"):
+                compiled(X)
+            assert told == [[2.0, 2.0, 2.0]] * calls
+
+
 def test_reordered_values_that_may_change_are_a_break(capsys):
     def f(x):
         values = [1]

@@ -538,6 +538,36 @@ def frozen_by_attribute(model, x):
     return model(x) * 2
 
 
+def frozen_and_put_back(model, x):
+    flags = [p.requires_grad for p in model.parameters()]
+    model.requires_grad_(False)
+    y = model(x)
+    for parameter, flag in zip(model.parameters(), flags, strict=True):
+        parameter.requires_grad = flag
+    return y
+
+
+def frozen_alone(model, x):
+    flags = [p.requires_grad for p in model.parameters()]
+    model.first.requires_grad_(False)
+    return x if all(flags) else model(x)
+
+
+def read_behind(model, x):
+    freeze(model, False)
+    y = model(x)
+    freeze(model, True)
+    return y if all(p.requires_grad and p.ndim for p in model.parameters()) else x
+
+
+def written_and_frozen(model, x):
+    with t.no_grad():
+        model.first.weight.mul_(0.5)
+    y = model(x)
+    freeze(model.first, False)
+    return y
+
+
 def told_twice(model, x):
     freeze(model, False)
     freeze(model, True)
@@ -576,6 +606,10 @@ def with_a_break(model, x):
         (frozen_for_a_call, 0),
         (frozen_from_now_on, 0),
         (frozen_by_attribute, 0),
+        (frozen_and_put_back, 0),
+        (frozen_alone, 0),
+        (read_behind, 0),
+        (written_and_frozen, 0),
         (told_twice, 0),
         (frozen_behind, 0),
         (an_input_told, 0),
@@ -606,6 +640,130 @@ def test_parameters_that_are_told_to_require_gradients_or_not(compiled, program,
                 t.testing.assert_close(grad, expected)
         if step == 0:
             assert sum(counters["graph_break"].values()) == breaks
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_what_is_said_beside_a_write_is_done_once(compiled, flag):
+    def program(x):
+        told.append(x.requires_grad)
+        x.requires_grad = False
+        x.add_(1)
+        told.append(x.requires_grad)
+        return x * 2
+
+    call = compiled(program)
+    for _ in range(2):
+        told, x = [], t.ones(3, requires_grad=flag)
+        y = call(x)
+        assert told == [flag, False] and not x.requires_grad
+        assert t.equal(x, t.full((3,), 2.0)) and t.equal(y, x * 2)
+
+
+@pytest.mark.parametrize("is_view_first", [True, False])
+def test_a_view_requires_gradients_with_its_base(compiled, is_view_first):
+    def program(x, view):
+        y = view * 3 if is_view_first else 0
+        x.requires_grad_()
+        return x * 2, view * 3 + y, view.requires_grad
+
+    call = compiled(program)
+    for _ in range(2):
+        x = t.ones(3)
+        twice, thrice, flag = call(x, x[1:])
+        assert flag and thrice.requires_grad and twice.requires_grad
+
+
+def test_views_and_results_where_tensors_of_their_own_were(compiled):
+    def tells(x, view):
+        x.requires_grad_()
+        return x * 2, view * 3, view.requires_grad
+
+    call = compiled(tells)
+    for is_view in (False, True, False):
+        x = t.ones(3)
+        _, thrice, flag = call(x, x[1:] if is_view else t.ones(2))
+        assert flag == thrice.requires_grad == is_view
+
+    def freezes(x):
+        told.append("before")
+        y = x * 2
+        x.requires_grad_(False)
+        told.append("behind")
+        return y
+
+    call = compiled(freezes)
+    for is_leaf in (True, False, True):
+        told, x = [], t.ones(3, requires_grad=True)
+        if is_leaf:
+            assert call(x).requires_grad and not x.requires_grad
+        else:
+            with pytest.raises(RuntimeError, match="leaf"):
+                call(x * 1)
+        assert told == ["before", "behind"][: 1 + is_leaf]
+
+
+def test_flags_by_numbers_that_change(compiled):
+    def program(x, n):
+        x.requires_grad = n % 2 == 0
+        y = x.requires_grad_(n % 3 != 1) * n
+        return y, x.is_leaf, x.grad_fn
+
+    call = compiled(program, fullgraph=True)
+    for n in range(2, 9):
+        x = t.ones(3)
+        y, is_leaf, grad_fn = call(x, n)
+        assert y.requires_grad == x.requires_grad == (n % 3 != 1)
+        assert is_leaf and grad_fn is None
+
+
+def test_leaves_and_results_are_told_apart(compiled):
+    def program(x):
+        return x * (2 if x.is_leaf else 3)
+
+    call, leaf = compiled(program, fullgraph=True), t.ones(3, requires_grad=True)
+    for x in (leaf, leaf * 1, leaf):
+        assert t.equal(call(x), program(x))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_a_tensor_of_the_program_that_is_detached_in_place(is_leaf, backend):
+    def program(x):
+        y = x * 2
+        x.detach_()
+        return y, x * 3
+
+    call = t.compile(program, backend=backend)
+    for _ in range(2):
+        leaf = t.ones(3, requires_grad=True)
+        x = leaf if is_leaf else leaf * 1
+        y, z = call(x)
+        assert not x.requires_grad and x.is_leaf and not z.requires_grad
+        assert t.equal(z, t.full((3,), 3.0))
+        y.sum().backward()
+        assert (leaf.grad is None) if is_leaf else t.equal(leaf.grad, t.full((3,), 2.0))
+
+
+def test_a_gradient_that_a_tensor_does_not_take(compiled):
+    def program(x, grad):
+        told.append("before")
+        y = x * 2
+        try:
+            x.grad = grad
+        except RuntimeError as error:
+            return y, str(error)
+        told.append("behind")
+        return y, None
+
+    call = compiled(program)
+    for grad in (t.ones(5), t.ones(3, dtype=t.float64), t.ones(3), None, t.ones(3)):
+        found = []
+        for run in (call, program):
+            told, x = [], t.ones(3, requires_grad=True)
+            y, error = run(x, x if grad is None else grad)
+            found.append((error, told, None if x.grad is None else x.grad.tolist()))
+            assert y.requires_grad
+        assert found[0] == found[1]
 
 
 def test_a_region_that_raises_leaves_what_was_said_of_parameters(compiled):

@@ -44,11 +44,13 @@ static bool has_own_modes() {
 
 namespace {
 
-// Whether a region that raised may be run again as it is written. Hooks of saved tensors have seen
-// a part of it, and an exception of theirs, such as the end of a recomputation, is no error of it.
-// Nor is one of a function that the program's own backend made.
-bool is_repeatable(const Entry& entry) {
-  return entry.is_transactional && !entry.is_foreign && !autograd::default_saved_tensor_hooks();
+// Whether a region that raised may be run again as it is written: steps behind its function were
+// not begun. Hooks of saved tensors have seen a part of it, and an exception of theirs, such as the
+// end of a recomputation, is no error of it. Nor is one of a function that the program's own
+// backend made.
+bool is_repeatable(const Entry& entry, Entry::End end) {
+  return end == Entry::End::InFunction && entry.is_transactional && !entry.is_foreign &&
+         !autograd::default_saved_tensor_hooks();
 }
 
 PyObject* dynamo_error(const char* name) {
@@ -303,7 +305,8 @@ class ActiveCapture final : public dynamo::Capturing {
   bool keep(bool is_made) {
     if (is_made) {
       std::unique_ptr<Entry> entry = capture_.take_entry();
-      entry->checks_memory = recorder_.writes_inputs();
+      // Views have the memory and the flag of their base.
+      entry->checks_memory = recorder_.writes_inputs() || recorder_.tells_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
       // A graph that writes to nothing may be run again, by the program itself.
       entry->is_transactional = entry->compiled && (does_all_or_nothing(entry->compiled.get()) ||
@@ -536,8 +539,9 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   if (raises()) return RegionRun::Raised;
   if (entry) {
     const RandomStream stream(*entry, values);
-    if (entry->run(values, ending)) return RegionRun::Ran;
-    if (!is_repeatable(*entry)) return RegionRun::Raised;
+    const Entry::End end = entry->run(values, ending);
+    if (end == Entry::End::Done) return RegionRun::Ran;
+    if (!is_repeatable(*entry, end)) return RegionRun::Raised;
     // Nothing of the region happened: the program raises its error itself.
     PyErr_Clear();
     stream.restore();
@@ -654,8 +658,9 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
     if (entry->result < 0) return nullptr;
     Ending ending;
     const RandomStream stream(*entry, values);
-    if (entry->run(values, ending)) return ending.value.release();
-    is_failed = !is_repeatable(*entry);
+    const Entry::End end = entry->run(values, ending);
+    if (end == Entry::End::Done) return ending.value.release();
+    is_failed = !is_repeatable(*entry, end);
     is_native = !is_failed;
     if (is_native) {
       PyErr_Clear();

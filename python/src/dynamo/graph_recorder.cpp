@@ -142,15 +142,24 @@ bool GraphRecorder::requires_grad(PyObject* tensor) const {
   return autograd::requires_grad(tensor_of(tensor));
 }
 
+bool GraphRecorder::is_leaf(PyObject* tensor) {
+  const Tensor& t = tensor_of(tensor);
+  if (const auto found = input_of_.find(t.impl()); found != input_of_.end()) {
+    const Input& input = inputs_[found->second];
+    guards_.tensors[input.guard].is_leaf = autograd::is_leaf(tensor_of(input.real.get()));
+  }
+  return autograd::is_leaf(t);
+}
+
 bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   const auto found = input_of_.find(tensor_of(tensor).impl());
   if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
-  const bool is_plain = autograd::is_leaf(real) && !real.is_inference() &&
-                        autograd::is_differentiable(real.dtype()) &&
-                        input.fake.impl()->version() == input.version && new_data_.empty();
-  if (!is_plain || is_of_asked_class(input.real.get())) return false;
+  const bool is_plain = is_leaf(tensor) && !real.is_inference() && autograd::is_differentiable(real.dtype()) &&
+                        new_data_.empty();
+  if (!is_plain || is_of_asked_class(input.real.get()) || has_view_among_inputs(real)) return false;
+  input.is_told = true;
   input.is_used_up |= !tracer_->node_of(input.fake)->users().empty();
   if (!input.is_used_up) {
     input.requires_grad = wanted;
@@ -163,6 +172,13 @@ bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
 bool GraphRecorder::is_used_up(const Tensor& t) const {
   const auto found = input_of_.find(t.impl());
   return found != input_of_.end() && inputs_[found->second].is_used_up;
+}
+
+// A view requires gradients with its base.
+bool GraphRecorder::has_view_among_inputs(const Tensor& real) const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.fake.defined() && tensor_of(input.real.get()).impl()->view_base() == real.impl();
+  });
 }
 
 bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
@@ -266,11 +282,16 @@ bool GraphRecorder::is_data_dependent(PyObject* exception) const {
   return is_one == 1 || !break_reason_.empty() || asks_for_values(exception);
 }
 
-// Functions of the package and reads of attributes that give None do nothing else.
-static bool is_of_package(PyObject* function) {
+// Tensor.shape.__get__
+static bool reads_attribute(PyObject* function) {
   const Ref owner(PyObject_GetAttrString(function, "__self__"));
   if (!owner) PyErr_Clear();
-  if (owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type)) return true;
+  return owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type);
+}
+
+// Functions of the package and reads of attributes that give None do nothing else.
+static bool is_of_package(PyObject* function) {
+  if (reads_attribute(function)) return true;
   const Ref name(PyObject_GetAttrString(function, "__module__"));
   if (!name) PyErr_Clear();
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : "";
@@ -293,18 +314,26 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   const Ref known = with_truth_values(function, args);
   if (known) args = known.get();
   if (Ref answer; ask_overrides(function, args, kwargs, answer)) return answer.release();
-  std::vector<std::pair<Tensor, uint32_t>> versions;
-  bool has_foreign = false;
+  struct Given {
+    Tensor tensor;
+    uint32_t version;
+    bool requires_grad;
+  };
+  std::vector<Given> given;
+  bool has_foreign = false, is_used_again = false;
+  const char* const used_again = "a tensor whose requires_grad was set between its uses";
   const auto note_version = [&](PyObject* o) {
     const Tensor& t = tensor_of(o);
     has_foreign |= !is_of_graph(t);
-    if (is_used_up(t)) throw Break{"a tensor whose requires_grad was set between its uses"};
+    is_used_again |= is_used_up(t);
     if (!new_data_.empty()) use_new_data(t);
-    versions.emplace_back(t, t.impl()->version());
+    given.push_back({t, t.impl()->version(), autograd::requires_grad(t)});
   };
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  // What a stand-in tells of itself is no use of the tensor.
+  if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   const WrittenMemory memory(function, args, kwargs);
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
@@ -334,7 +363,12 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   }
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
-  for (const auto& [t, version] : versions) is_written |= t.impl()->version() != version;
+  for (const auto& [t, version, had_gradient] : given) {
+    is_written |= t.impl()->version() != version;
+    // detach_: no value of a graph tells.
+    if (had_gradient && !autograd::requires_grad(t) && input_of_.contains(t.impl()))
+      throw Break{"a tensor of the program that is cut off from its history"};
+  }
   if (is_written) {
     memory.check_after();
     if (autograd::grad_enabled()) note_histories();
@@ -345,7 +379,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real |= !is_of_graph(tensor_of(o));
   });
   // as_tensor of numbers
-  if (has_real && is_tensor(result.get()) && versions.empty()) {
+  if (has_real && is_tensor(result.get()) && given.empty()) {
     const Natively natively;
     result = Ref(checked(wrap(mode_->from_tensor(tensor_of(result.get())))));
     has_real = false;
@@ -368,6 +402,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     // Operators that give nothing are there for their effect.
     if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
+  if (is_used_again) throw Break{used_again};
   if (!is_in_rehearsal())
     record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get());
   return result.release();
@@ -453,6 +488,10 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
     if (input.is_needed) reals.push_back(input.real.get());
   entry.shared = dynamo::shared_memories(reals);
   entry.places = dynamo::places_of(reals, entry.shared);
+}
+
+bool GraphRecorder::tells_inputs() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& i) { return i.is_told; });
 }
 
 bool GraphRecorder::writes_inputs() const {

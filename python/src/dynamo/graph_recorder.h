@@ -56,6 +56,7 @@ class GraphRecorder final : public dynamo::Recorder {
   int replays_writes(const std::vector<int>& sources) const override;
   bool takes_numbers() const override { return takes_numbers_; }
   bool requires_grad(PyObject* tensor) const override;
+  bool is_leaf(PyObject* tensor) override;
   bool set_requires_grad(PyObject* tensor, bool wanted) override;
   bool has_symbolic_sizes(PyObject* tensor) const override;
   bool is_parameter(PyObject* tensor) const override;
@@ -69,6 +70,7 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* real_of(PyObject* value, int* source) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   PyObject* set_data(PyObject* tensor, PyObject* value) override;
+  bool check_grad(PyObject* tensor, PyObject* grad) override;
   void record_call(PyObject* function, PyObject* args, PyObject* result) override;
   void note(PyObject* function, PyObject* args, PyObject* result) override;
   PyObject* call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) override;
@@ -107,6 +109,8 @@ class GraphRecorder final : public dynamo::Recorder {
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
   bool writes_inputs() const override;
+  // Whether the program said of tensors of its own that they require gradients or do not.
+  bool tells_inputs() const;
 
  private:
   struct Input {
@@ -121,6 +125,8 @@ class GraphRecorder final : public dynamo::Recorder {
     // are known.
     std::optional<bool> requires_grad = std::nullopt;
     bool is_used_up = false;
+    bool is_told = false;  // either of them
+    size_t guard = 0;      // among those of tensors
   };
   // What of an input's geometry is a symbol.
   struct Changes {
@@ -129,6 +135,7 @@ class GraphRecorder final : public dynamo::Recorder {
     bool strides = false;                        // those that follow from no sizes
   };
   bool is_used_up(const Tensor& t) const;
+  bool has_view_among_inputs(const Tensor& real) const;
   bool has_number(PyObject* value, FunctionRef<bool(const fx::Expr*)> is_one) const;
   // Whether a number, or a size of a tensor, is none that inputs have.
   bool is_from_data(PyObject* value) const;

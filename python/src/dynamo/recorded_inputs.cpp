@@ -133,6 +133,10 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
+  if (const auto* base = t.impl()->view_base())
+    for (const Input& input : inputs_)
+      if (input.is_told && tensor_of(input.real.get()).impl() == base)
+        throw Break{"a view of a tensor whose requires_grad was set"};
   if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
   if (has_new_histories_) check_histories(t);
   const Changes changes = changes_of(t, real, name);
@@ -186,6 +190,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   fx::match_history(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
+  inputs_.back().guard = guards_.tensors.size() - 1;
   return object.release();
 }
 

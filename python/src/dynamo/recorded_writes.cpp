@@ -107,6 +107,25 @@ PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
   return data.release();
 }
 
+// A tensor like it takes the gradient, or refuses it.
+bool GraphRecorder::check_grad(PyObject* tensor, PyObject* grad) {
+  const Natively natively;
+  const Tensor& t = tensor_of(tensor);
+  const auto input = input_of_.find(t.impl());
+  try {
+    const Tensor like = tensor_of(grad).is_same(t) ? t : autograd::detached(t);
+    if (input != input_of_.end())
+      if (const Tensor& real = tensor_of(inputs_[input->second].real.get());
+          autograd::is_leaf(real))
+        autograd::set_grad_dtype(like, autograd::grad_dtype(real));
+    autograd::set_grad(like, tensor_of(grad));
+    return true;
+  } catch (...) {
+    translate_exception();
+    return false;
+  }
+}
+
 // Where gradients are on, the data has the input's place among the gradients.
 void GraphRecorder::use_new_data(const Tensor& t) {
   const auto found = new_data_.find(t.impl());

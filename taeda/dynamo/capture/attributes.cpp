@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "python/interop/sym_numbers.h"
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -500,6 +501,8 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (!recorder_.requires_grad(object) && is_named(name, "grad_fn")) return Py_NewRef(Py_None);
     return need(PyObject_GetAttr(object, name));
   }
+  if (is_named(name, "is_leaf")) return PyBool_FromLong(recorder_.is_leaf(object));
+  if (is_of_grad && recorder_.is_leaf(object)) return Py_NewRef(Py_None);
   if (real != nullptr && is_named(name, "retains_grad")) {
     Owned now(need(PyObject_GetAttr(real, name)));
     return import(now.get(), sources_.of(Step::Member, source, 0, name));
@@ -603,6 +606,16 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
   class_writes_.push_back({type, name, Owned(Py_XNewRef(value))});
 }
 
+bool Capture::is_truth_value(PyObject* value) {
+  return PyBool_Check(value) || python::is_symbool(value);
+}
+
+bool Capture::need_truth(PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) throw Raised{};
+  return truth == 1;
+}
+
 bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
   if (recorder_.requires_grad(tensor) == wanted) return true;
   if (!recorder_.set_requires_grad(tensor, wanted)) return false;
@@ -617,6 +630,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   ++writes_;
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
+    if (value != Py_None && !recorder_.check_grad(object, value)) throw Raised{};
     keep(object);
     grads_[object] = Owned(Py_NewRef(value));
     return;
@@ -633,8 +647,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     data_.emplace_back(object, std::move(data));
     return;
   }
-  if (is_named(name, "requires_grad") && value != nullptr && PyBool_Check(value) &&
-      recorder_.is_tensor_value(object) && set_requires_grad(object, value == Py_True))
+  if (is_named(name, "requires_grad") && value != nullptr && is_truth_value(value) &&
+      recorder_.is_tensor_value(object) && set_requires_grad(object, need_truth(value)))
     return;
   if (recorder_.is_value(object)) {
     PyTypeObject* type = recorder_.class_of(object);

@@ -742,9 +742,10 @@ PyObject* Capture::call(State& state, Call call) {
       // Leaves of the graph's own are a break.
       const bool is_known = call.values.size() <= 2 && !call.values.empty() &&
                             recorder_.is_tensor_value(call.values[0]) &&
-                            (call.values.size() == 1 || PyBool_Check(call.values[1]));
-      const bool wanted = call.values.size() < 2 || call.values[1] == Py_True;
-      if (!is_known || !set_requires_grad(call.values[0], wanted)) break;
+                            (call.values.size() == 1 || is_truth_value(call.values[1]));
+      if (!is_known) break;
+      const bool wanted = call.values.size() < 2 || need_truth(call.values[1]);
+      if (!set_requires_grad(call.values[0], wanted)) break;
       return Py_NewRef(call.values[0]);
     }
     default: break;

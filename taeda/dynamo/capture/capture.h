@@ -227,6 +227,8 @@ class Capture final : public Capturing {
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
   bool set_requires_grad(PyObject* tensor, bool wanted);
+  static bool is_truth_value(PyObject* value);  // one of the graph is guarded where it is needed
+  static bool need_truth(PyObject* value);
   // Calls a Python function for a C function's sake; its frame comes back through the hook.
   PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
 

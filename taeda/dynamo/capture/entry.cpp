@@ -249,7 +249,14 @@ class Steps {
       case Kind::DeleteItem: return delete_dict_item(target, part(action, 0)) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
+      case Kind::WriteMember:
+        return PyObject_GenericSetAttr(target, part(action, 0),
+                                       count > 1 ? part(action, 1) : nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
+      case Kind::RequireGrad: {
+        PyObject* wanted = action.number != 0 ? Py_True : Py_False;
+        return PyObject_SetAttrString(target, "requires_grad", wanted) == 0;
+      }
       case Kind::SetModes: entry_.modes_after.restore(); return true;
       case Kind::SetHandled:
         Py_XSETREF(PyThreadState_Get()->exc_info->exc_value, Py_NewRef(part(action, 0)));
@@ -332,7 +339,7 @@ bool Entry::has_outputs(PyObject* given) const {
   return true;
 }
 
-bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
+Entry::End Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
   HeldMany held;
   held.held.reserve(needed.size());
@@ -344,7 +351,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     Owned method(PyObject_GetAttr(found[draw.generator], draw.name));
     Owned& value =
         drawn.emplace_back(method ? PyObject_CallObject(method.get(), draw.args) : nullptr);
-    if (!value) return false;
+    if (!value) return End::InFunction;
     if (draw.source >= 0) with_draws[draw.source] = value.get();
   }
   const std::vector<PyObject*>& borrowed = draws.empty() ? found : with_draws;
@@ -359,19 +366,19 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs || !has_outputs(outputs.get())) {
       modes.restore();
-      return false;
+      return End::InFunction;
     }
   }
   for (const RememberedCall& call : remembered) {
     if (std::exchange(call.is_made, false)) continue;
     const Owned counted(PyObject_Call(call.callable, call.args, call.kwargs));
-    if (!counted) return false;
+    if (!counted) return End::InSteps;
   }
   Steps steps(*this, borrowed, outputs.get());
-  if (!steps.run()) return false;
+  if (!steps.run()) return End::InSteps;
   if (result >= 0) {
     ending.value = Owned(Py_NewRef(steps.value(result)));
-    return true;
+    return End::Done;
   }
   for (const FrameRecipe& frame : frames) {
     std::vector<Owned> slots;
@@ -382,7 +389,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     ending.frames.emplace_back(Owned(Py_NewRef(steps.value(frame.function))), frame.code,
                                std::move(slots), frame.now, frame.next);
   }
-  return true;
+  return End::Done;
 }
 
 }  // namespace taeda::dynamo

@@ -37,15 +37,17 @@ struct Action {
     Call,          // `object` called with the parts
     SetState,      // __setstate__(part)
     // Writes to objects of the program.
-    WriteList,   // all items
-    WriteSet,    //
-    WriteItem,   // of a dict: key, value
-    DeleteItem,  // key
-    WriteCell,   //
-    EmptyCell,   //
-    WriteGrad,   // of a tensor
-    SetModes,    // those of the entry's end
-    SetHandled,  // the exception that the thread handles: part, or None
+    WriteList,    // all items
+    WriteSet,     //
+    WriteItem,    // of a dict: key, value
+    DeleteItem,   // key
+    WriteCell,    //
+    EmptyCell,    //
+    WriteMember,  // what C or a slot keeps, as object.__setattr__ does: name, value; or deletes it
+    WriteGrad,    // of a tensor
+    RequireGrad,  // of a tensor, `number`: whether
+    SetModes,     // those of the entry's end
+    SetHandled,   // the exception that the thread handles: part, or None
   };
   Kind kind;
   int target = -1;
@@ -152,8 +154,10 @@ struct Entry {
             std::vector<Owned>& held) const;
   // Once inputs and steps are there.
   void note_needed();
-  // Runs the function and the steps behind it; false with an error.
-  bool run(const std::vector<PyObject*>& values, Ending& ending) const;
+  // Where a run ended: with an error but for Done. Steps were done before the one that raises.
+  enum class End : uint8_t { Done, InFunction, InSteps };
+  // Runs the function and the steps behind it.
+  End run(const std::vector<PyObject*>& values, Ending& ending) const;
 
  private:
   bool has_needed(const std::vector<PyObject*>& values) const;

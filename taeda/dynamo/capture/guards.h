@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,7 @@ struct TensorGuard {
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
   SizeMarks marks;  // a tensor with others asks for another region
+  std::optional<bool> is_leaf = std::nullopt;  // where it was asked
 
   // Empty where the tensor fits, else what differs.
   std::string difference(PyObject* object) const;

@@ -69,6 +69,8 @@ class Recorder {
   // Whether such numbers may be values of the graph.
   virtual bool takes_numbers() const = 0;
   virtual bool requires_grad(PyObject* tensor) const = 0;
+  // Guarded for tensors of the program.
+  virtual bool is_leaf(PyObject* tensor) = 0;
   // From here on a tensor of the program requires a gradient or does not; false for one that cannot
   // be told so in the middle of a graph.
   virtual bool set_requires_grad(PyObject* tensor, bool wanted) = 0;
@@ -96,6 +98,8 @@ class Recorder {
   // From here on a tensor has the memory of another, as `tensor.data = value` says: the data
   // without history, a new reference, or null with an error.
   virtual PyObject* set_data(PyObject* tensor, PyObject* value) = 0;
+  // Whether `tensor.grad = grad` is one that tensors take; false with an error.
+  virtual bool check_grad(PyObject* tensor, PyObject* grad) = 0;
   // Whether calls so far wrote to tensors of the program.
   virtual bool writes_inputs() const = 0;
   // A call that was made already, as one node.
