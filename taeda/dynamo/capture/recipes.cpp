@@ -94,6 +94,7 @@ class Recipes {
     auto* base = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
     static PyObject* const setattr = PyObject_GetAttrString(base, "__setattr__");
     static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
+    if (!capture_.members_.empty()) capture_.check_all_distinct(capture_.slotted_);
     for (const auto& [place, written] : capture_.members_) {
       const int target = value(place.first), name = value(place.second);
       Action write{

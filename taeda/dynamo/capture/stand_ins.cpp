@@ -167,6 +167,14 @@ void Capture::check_pair(Check::Kind kind, int a, int b) {
   check(kind, std::max(a, b), nullptr, std::min(a, b));
 }
 
+// The values of these paths stay different objects.
+void Capture::check_all_distinct(const std::set<int>& paths) {
+  if (paths.size() < 2) return;
+  check(Check::Kind::AllDistinct, *paths.rbegin(), nullptr,
+        static_cast<int64_t>(guards_.groups.size()));
+  guards_.groups.emplace_back(paths.begin(), paths.end());
+}
+
 // Nobody changes the class: neither its methods nor those of its bases.
 void Capture::check_class(PyTypeObject* type) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked_classes_.insert(type).second) return;
