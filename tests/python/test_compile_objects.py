@@ -1,5 +1,7 @@
 """Objects with slots, classes of classes and objects as keys inside of captured programs."""
 
+import types
+
 import pytest
 from under_test import t
 
@@ -90,3 +92,51 @@ def test_slots_of_one_object_that_were_those_of_two():
         return a, a, X
 
     compare(function, lambda: (Slotted(), Slotted(), X), same, graphs=2)
+
+
+# ---- classes of classes ----
+
+
+def _returns(value):
+    return lambda *args: value
+
+
+METHODS = {
+    "__add__": (lambda c, x: x + (c + 1), _returns(4), _returns(5)),
+    "__bool__": (lambda c, x: x + 1 if c else x, _returns(True), _returns(False)),
+    "__call__": (
+        lambda c, x: x + c().v,
+        _returns(types.SimpleNamespace(v=1)),
+        _returns(types.SimpleNamespace(v=2)),
+    ),
+    "__contains__": (lambda c, x: x + 1 if 1 in c else x, _returns(True), _returns(False)),
+    "__eq__": (lambda c, x: x + 1 if c == 1 else x, _returns(True), _returns(False)),
+    "__getitem__": (lambda c, x: x + c[1], _returns(4), _returns(5)),
+    "__hash__": (lambda c, x: x + hash(c), _returns(4), _returns(5)),
+    "__instancecheck__": (
+        lambda c, x: x + 1 if isinstance(x, c) else x,
+        _returns(True),
+        _returns(False),
+    ),
+    "__iter__": (lambda c, x: x + sum(c), lambda c: iter([1, 2]), lambda c: iter([1, 3])),
+    "__len__": (lambda c, x: x + len(c), _returns(4), _returns(5)),
+    "__lt__": (lambda c, x: x + 1 if c < 1 else x, _returns(True), _returns(False)),
+    "__neg__": (lambda c, x: x + -c, _returns(4), _returns(5)),
+    "__str__": (lambda c, x: (x, str(c)), _returns("one"), _returns("other")),
+    "__subclasscheck__": (
+        lambda c, x: x + 1 if issubclass(int, c) else x,
+        _returns(True),
+        _returns(False),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_special_method_of_a_class_of_classes_that_is_replaced(name):
+    function, before, after = METHODS[name]
+    meta = type("Meta", (type,), {name: before, "__hash__": METHODS["__hash__"][1]})
+    kind = meta("Kind", (), {})
+    compiled = t.compile(function, backend="eager")
+    assert shown(compiled(kind, X)) == shown(function(kind, X))
+    setattr(meta, name, after)
+    assert shown(compiled(kind, X)) == shown(function(kind, X))
