@@ -247,3 +247,50 @@ def test_the_reason_of_a_disabled_function_is_told():
 
     with pytest.raises(t._dynamo.exc.Unsupported, match=r"\(reason: it talks to a server\)"):
         t.compile(lambda x: ask(x) + 1, fullgraph=True)(t.ones(2))
+
+
+# ---- defaults that programs set ----
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_default_dtype_is_set_and_restored_inside(backend):
+    def function(x):
+        before = t.get_default_dtype()
+        t.set_default_dtype(t.float64)
+        try:
+            return x + 1, t.zeros(2), t.tensor(1.5)
+        finally:
+            t.set_default_dtype(before)
+
+    compiled = t.compile(function, backend=backend, fullgraph=True)
+    for _ in range(2):
+        assert [r.dtype for r in compiled(t.ones(2))] == [t.float32, t.float64, t.float64]
+        assert t.get_default_dtype() == t.float32
+
+
+def test_a_default_dtype_and_a_device_that_stay_set():
+    def function(x):
+        t.set_default_dtype(t.float64)
+        t.set_default_device("meta")
+        return x + 1, t.zeros(2)
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    try:
+        assert [(r.dtype, r.device.type) for r in compiled(t.ones(2, device="cpu"))] == [
+            (t.float32, "cpu"),
+            (t.float64, "meta"),
+        ]
+        assert (t.get_default_dtype(), t.get_default_device().type) == (t.float64, "meta")
+    finally:
+        t.set_default_dtype(t.float32)
+        t.set_default_device(None)
+
+
+def test_a_default_dtype_that_is_none():
+    def function(x):
+        t.set_default_dtype(t.int64)
+        return x
+
+    with pytest.raises(TypeError, match="only floating-point types"):
+        t.compile(function, backend="eager")(t.ones(2))
+    assert t.get_default_dtype() == t.float32

@@ -419,3 +419,31 @@ def test_planes_of_an_unbacked_size(fullgraph):
     taeda._dynamo.mark_unbacked(x, 2)
     with pytest.raises(RuntimeError, match="Kernel size can't be greater"):
         convolved(x)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "graphs"),
+    [
+        ([(3,), (4, 5), (6, 7), (8, 9)], 2),
+        ([(3,), (4, 5), (5,), (6, 7), (7,), (8, 9), (9,)], 3),
+        ([(2, 3, 4), (3, 4), (2, 3, 5), (3, 5), (2, 6, 5), (8, 5)], 3),
+        ([(), (4,), (5,), ()], 2),
+    ],
+)
+def test_sizes_of_another_rank_are_symbols(shapes, graphs):
+    taeda._dynamo.reset()
+    counter = CompileCounterWithBackend("eager")
+    compiled = taeda.compile(lambda x: x * 2 + x.numel(), backend=counter)
+    for shape in shapes:
+        x = taeda.ones(shape)
+        assert taeda.equal(compiled(x), x * 2 + x.numel())
+    assert counter.frame_count == graphs
+
+
+def test_a_number_that_is_of_another_kind_changes():
+    taeda._dynamo.reset()
+    counter = CompileCounterWithBackend("eager")
+    compiled = taeda.compile(lambda x, n: x * n, backend=counter)
+    for n in (2, 3.0, 4, 5.0, 6):
+        assert taeda.equal(compiled(taeda.ones(3), n), taeda.ones(3) * n)
+    assert counter.frame_count == 3

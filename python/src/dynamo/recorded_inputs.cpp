@@ -44,12 +44,8 @@ bool GraphRecorder::is_told_to_change(const std::string& name) const {
 
 // Remembers the numbers of an input; -1 stands for those that were others before.
 static const std::vector<int64_t>& compare(std::vector<int64_t>& seen, IntList now) {
-  if (seen.size() != now.size()) {
-    seen.assign(now.begin(), now.end());
-  } else {
-    for (size_t d = 0; d < now.size(); ++d)
-      if (seen[d] != now[d]) seen[d] = -1;
-  }
+  for (size_t d = 0; d < now.size(); ++d)
+    if (seen[d] != now[d]) seen[d] = -1;
   return seen;
 }
 
@@ -92,8 +88,15 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
     dims.assign(rank, DimDynamic::Static);
     return changes;
   }
-  const std::vector<int64_t>& sizes = compare(history_.sizes[name], t.sizes());
-  const std::vector<int64_t>& strides = compare(history_.strides[name], t.strides());
+  const auto [known, is_new] = history_.sizes.try_emplace(name, t.sizes().begin(), t.sizes().end());
+  std::vector<int64_t>& known_strides = history_.strides[name];
+  if (is_new || known->second.size() != rank) {
+    // Another rank than before: the sizes of an input that changes so much change as well.
+    if (!is_new) known->second.assign(rank, -1);
+    known_strides.assign(t.strides().begin(), t.strides().end());
+  }
+  const std::vector<int64_t>& sizes = compare(known->second, t.sizes());
+  const std::vector<int64_t>& strides = compare(known_strides, t.strides());
   if (dynamic_ == Dynamic::WhereChanged)
     for (size_t d = 0; d < rank; ++d) {
       if (sizes[d] == -1) dims[d] = DimDynamic::Dynamic;
@@ -223,7 +226,8 @@ void GraphRecorder::note_change(std::map<std::string, Number>& seen, const std::
                                 Number value, int source) {
   const auto [known, is_new] = seen.try_emplace(name, value);
   const bool is_told = dynamic_ == Dynamic::Always && value != Number(0) && value != Number(1);
-  if ((!is_new && known->second != value) || (is_told && is_argument(source)))
+  const bool is_of_both_kinds = history_.ints.contains(name) && history_.floats.contains(name);
+  if ((!is_new && known->second != value) || is_of_both_kinds || (is_told && is_argument(source)))
     history_.changing[name] = true;
 }
 

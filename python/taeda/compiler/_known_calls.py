@@ -313,9 +313,10 @@ _MODE_SETTERS = (
     *("_enter_grad", "_enter_jvp", "_exit_grad", "_enter_vmap", "_exit_vmap"),
     *("_enter_dual_level", "_exit_dual_level"),
     *("_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_set_determinism"),
+    *("set_default_dtype", "set_default_device"),
 )
 _READERS_OF_MODES = (
-    *("is_grad_enabled", "get_default_dtype", "is_inference_mode_enabled"),
+    *("is_grad_enabled", "get_default_dtype", "get_default_device", "is_inference_mode_enabled"),
     *("is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled"),
     *("_is_autocast_available", "_saved_tensors_hooks_get_disabled_error_message"),
     *("_get_determinism", "_is_torch_function_enabled", "_is_torch_function_all_disabled"),

@@ -328,6 +328,13 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
 #endif
 }
 
+// What an object has in a slot of its class without the capture; null where it is empty.
+static Owned slot_value(PyObject* real, PyObject* name) {
+  Owned value(real == nullptr ? nullptr : PyObject_GenericGetAttr(real, name));
+  if (!value) PyErr_Clear();
+  return value;
+}
+
 // A slot of an object, as far as the captured program wrote it or as the program's object has it;
 // `real` is null for objects of the capture, whose slots are empty at first.
 PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
@@ -335,27 +342,38 @@ PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObjec
   const auto written = members_.find({object, name});
   if (written != members_.end() && written->second) return Py_NewRef(written->second.get());
   if (written != members_.end() || real == nullptr) raise_empty_slot(type, object, name);
-  Owned value(PyObject_GenericGetAttr(real, name));
+  slotted_.insert(source);
+  const Owned value = slot_value(real, name);
   if (!value) {
-    PyErr_Clear();
     check(Check::Kind::NoMember, source, name);
     raise_empty_slot(type, object, name);
   }
   return import(value.get(), sources_.of(Step::Member, source, 0, name));
 }
 
-void Capture::set_slot(PyObject* object, PyObject* name, PyObject* value) {
+// Writes to a slot as they are at the end: one that was empty and is emptied again has none. A null
+// value deletes.
+void Capture::set_slot(PyObject* object, PyObject* real, int source, PyObject* name,
+                       PyObject* value) {
+  const std::pair place(object, name);
+  const auto written = members_.find(place);
+  const Owned before = slot_value(real, name);
+  PyObject* former = written != members_.end() ? written->second.get() : before.get();
+  if (former != nullptr && former != value && is_noticed(former))
+    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   keep(object);
   keep(name);
-  // A slot without a value cannot be deleted.
-  try {
-    if (value == nullptr) Owned had(attribute(object, name));
-  } catch (const Raised&) {
-    PyErr_Clear();
+  if (real != nullptr) slotted_.insert(source);
+  if (value == nullptr && real != nullptr)
+    check(before ? Check::Kind::Member : Check::Kind::NoMember, source, name);
+  if (value == nullptr && former == nullptr) {
     PyErr_SetObject(PyExc_AttributeError, name);
     throw Raised{.is_exact = true};
   }
-  members_[{object, name}] = Owned(Py_XNewRef(value));
+  if (value != nullptr || before)
+    members_[place] = Owned(Py_XNewRef(value));
+  else
+    members_.erase(place);
 }
 
 // The getter of a property: a function, or an object of the program that is called.
@@ -664,7 +682,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
     if (is_slot(found)) {
       check_class(type);
-      return set_slot(object, name, value);
+      int source = -1;
+      PyObject* real = recorder_.real_of(object, &source);
+      return set_slot(object, real, source, name, value);
     }
     const bool is_own =
         recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
@@ -719,7 +739,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
     if (is_slot(found)) {
       PyErr_Clear();
-      return set_slot(object, name, value);
+      return set_slot(object, object, find(object)->source, name, value);
     }
     if (!method || !PyFunction_Check(method.get())) {
       PyErr_Clear();

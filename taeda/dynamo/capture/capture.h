@@ -199,6 +199,7 @@ class Capture final : public Capturing {
   bool is_operator(PyObject* object);
   void check(Check::Kind kind, int source, PyObject* object = nullptr, int64_t number = 0);
   void check_pair(Check::Kind kind, int a, int b);
+  void check_all_distinct(const std::set<int>& paths);
   void check_class(PyTypeObject* type);
   // Items of dicts, twins among them. Borrowed; null where there is none.
   PyObject* dict_get(PyObject* dict, PyObject* key);
@@ -222,7 +223,7 @@ class Capture final : public Capturing {
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
   PyObject* slot_of(PyObject* object, PyObject* real, int source, PyObject* name);
-  void set_slot(PyObject* object, PyObject* name, PyObject* value);
+  void set_slot(PyObject* object, PyObject* real, int source, PyObject* name, PyObject* value);
   PyObject* bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* attributes_of(PyObject* object);
   void set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain = false);
@@ -492,6 +493,7 @@ class Capture final : public Capturing {
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
+  std::set<int> slotted_;  // the paths of objects whose slots were read or written
   // The same of attributes of classes, in their order.
   struct ClassWrite {
     PyTypeObject* type;

@@ -244,6 +244,15 @@ bool lacks(PyObject* dict, PyObject* key) {
 
 }  // namespace
 
+bool GuardProgram::are_distinct(const std::vector<int>& group,
+                                const std::vector<PyObject*>& values) const {
+  std::vector<PyObject*> objects;
+  objects.reserve(group.size());
+  for (const int id : group) objects.push_back(values[id]);
+  std::sort(objects.begin(), objects.end());
+  return std::adjacent_find(objects.begin(), objects.end()) == objects.end();
+}
+
 bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& values) const {
   PyObject* value = values[check.source];
   using Kind = Check::Kind;
@@ -264,9 +273,11 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
       return key != nullptr && dict != nullptr && lacks(dict, key);
     }
     case Kind::NoMember: return !has_member(value, check.object);
+    case Kind::Member: return has_member(value, check.object);
     case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
+    case Kind::AllDistinct: return are_distinct(groups[check.number], values);
     case Kind::Code:
       return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object &&
              reinterpret_cast<int64_t>(PyFunction_GET_GLOBALS(value)) == check.number;
@@ -315,9 +326,11 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::AbsentKey:
       return str(texts[check.number >> 32], " has ", path, ", which it had not");
     case Kind::NoMember: return str(path, " has ", shown(check.object), ", which it had not");
+    case Kind::Member: return str(path, " has no ", shown(check.object));
     case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
+    case Kind::AllDistinct: return "two objects that were two are one";
     case Kind::Code:
     case Kind::Definition: return str(path, " is another function");
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
@@ -340,7 +353,8 @@ const char* GuardProgram::name_of(Check::Kind kind) {
     case Kind::Present:
     case Kind::AbsentKey: return "DICT_CONTAINS";
     case Kind::Same:
-    case Kind::Distinct: return "DUPLICATE_INPUT";
+    case Kind::Distinct:
+    case Kind::AllDistinct: return "DUPLICATE_INPUT";
     case Kind::Code: return "CLOSURE_MATCH";
     case Kind::Definition: return "BUILTIN_MATCH";
     case Kind::Tensor: return "TENSOR_MATCH";
@@ -366,9 +380,15 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::AbsentKey:
       return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
     case Kind::NoMember: return str(path, " has no ", shown(check.object));
+    case Kind::Member: return str(path, " has ", shown(check.object));
     case Kind::AbcToken: return "no class was registered with an abstract class";
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);
+    case Kind::AllDistinct: {
+      std::string all;
+      for (const int one : groups[check.number]) all += (all.empty() ? "" : ", ") + texts[one];
+      return str(all, " are different objects");
+    }
     case Kind::Code:
     case Kind::Definition: return str(path, " is the same function");
     case Kind::Tensor: {
@@ -389,7 +409,7 @@ namespace {
 
 bool is_pair(const Check& check) {
   return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
-         check.kind == Check::Kind::AbsentKey;
+         check.kind == Check::Kind::AllDistinct || check.kind == Check::Kind::AbsentKey;
 }
 
 // Whether the outcome of a check of a stable path follows from unchanged dicts.
@@ -471,6 +491,16 @@ void GuardProgram::prepare() {
 
 void GuardProgram::add_pair(int number) {
   const Check& check = checks[number];
+  if (check.kind == Check::Kind::AllDistinct) {
+    const std::vector<int>& group = groups[check.number];
+    if (!std::all_of(group.begin(), group.end(), [&](int id) { return is_stable_[id]; }))
+      return pairs_.push_back(number);
+    for (const int id : group) {
+      std::vector<int>& known = stable_pairs_[root_[id]];
+      if (known.empty() || known.back() != number) known.push_back(number);
+    }
+    return;
+  }
   // Keys may compare as they like.
   const bool is_stable =
       check.kind != Check::Kind::AbsentKey && is_stable_[check.source] && is_stable_[check.number];

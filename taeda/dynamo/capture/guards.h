@@ -99,12 +99,14 @@ struct Check {
     AbsentKey,    // the same, two paths in `number`: dict and key
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
+    AllDistinct,  // the values of the paths groups[number] are all different objects
     Code,         // a function with this code
     Definition,   // a method of C, by the address of its definition
     Tensor,       // tensors[number]
     PlainCall,    // a module whose call is a call of `forward`
     Unbound,      // a slot without a value
     NoMember,     // an object whose slot `object` of its class has no value
+    Member,       // an object whose slot `object` of its class has one
     AbcToken,     // no class was registered with an abstract one since `object`
   };
   Kind kind;
@@ -127,6 +129,7 @@ class GuardProgram {
   std::vector<Check> checks;       // by source, parents first
   std::vector<TensorGuard> tensors;
   std::vector<std::shared_ptr<const ClassGuard>> classes;
+  std::vector<std::vector<int>> groups;  // of paths
   std::vector<Owned> kept;
   // What a check asks, for people.
   std::string text(const Check& check) const;
@@ -207,13 +210,14 @@ class GuardProgram {
   std::vector<int> locals_, unstable_;            // paths
   std::vector<std::vector<int>> below_;           // by slot: stable paths that begin there
   std::vector<std::pair<int, int>> first_check_;  // by path: its checks
-  // Checks of two paths: of stable ones by the slots where they begin, and the others. While both
-  // slots hold the same, so do checks of which object is which.
+  // Checks of several paths: of stable ones by the slots where they begin, and the others. While
+  // these slots hold the same, so do checks of which object is which.
   std::unordered_map<int, std::vector<int>> stable_pairs_;
   std::vector<int> pairs_;
   mutable Witness witness_;
 
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;
+  bool are_distinct(const std::vector<int>& group, const std::vector<PyObject*>& values) const;
   std::string explain(const Check& check, const std::vector<PyObject*>& values) const;
 };
 

@@ -91,6 +91,7 @@ class Recipes {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
     }
+    if (!capture_.members_.empty()) capture_.check_all_distinct(capture_.slotted_);
     for (const auto& [place, written] : capture_.members_) {
       const int target = value(place.first), name = value(place.second);
       Action write{.kind = Kind::WriteMember, .target = target, .parts = {name}};

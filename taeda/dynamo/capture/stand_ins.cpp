@@ -167,7 +167,16 @@ void Capture::check_pair(Check::Kind kind, int a, int b) {
   check(kind, std::max(a, b), nullptr, std::min(a, b));
 }
 
-// Nobody changes the class: neither its methods nor those of its bases.
+// The values of these paths stay different objects.
+void Capture::check_all_distinct(const std::set<int>& paths) {
+  if (paths.size() < 2) return;
+  check(Check::Kind::AllDistinct, *paths.rbegin(), nullptr,
+        static_cast<int64_t>(guards_.groups.size()));
+  guards_.groups.emplace_back(paths.begin(), paths.end());
+}
+
+// Nobody changes the class: neither its methods nor those of its bases, nor what its class says of
+// it.
 void Capture::check_class(PyTypeObject* type) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked_classes_.insert(type).second) return;
   static PyObject* const any_name = PyUnicode_InternFromString("__init__");
@@ -175,6 +184,7 @@ void Capture::check_class(PyTypeObject* type) {
   check(Check::Kind::TypeVersion, pin(reinterpret_cast<PyObject*>(type)), nullptr,
         static_cast<int64_t>(guards_.classes.size()));
   guards_.classes.push_back(ClassGuard::of(type, is_enum_class(type)));
+  check_class(Py_TYPE(type));
 }
 
 int Capture::pin(PyObject* object) {
@@ -241,6 +251,7 @@ PyObject* Capture::import(PyObject* real, int source) {
   if (is_bound_natively(real)) return import_native_method(real, source);
   if (PyType_Check(real) || PyModule_CheckExact(real) || is_native_function(real)) {
     check(Kind::Is, source, real);
+    if (PyType_Check(real)) check_class(Py_TYPE(real));  // which says what operators do
     return note_outside(real, source);
   }
   if (PyFunction_Check(real)) {
