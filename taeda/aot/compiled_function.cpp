@@ -17,6 +17,7 @@
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/core/default_dtype.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
@@ -573,6 +574,7 @@ void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
 }
 
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
+  const WithDefaultDType traced_default(default_dtype_);
   if (small_sizes_)
     if (const auto version = small_sizes_->of(inputs)) return (*version)(inputs);
   check_sizes_(inputs);
@@ -715,6 +717,7 @@ std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& sav
     given.push_back(grads[i].defined());
     inputs.push_back(zeros_for_missing.at(i));
   }
+  const WithDefaultDType traced_default(default_dtype_);
   const fx::CompiledFn& run = backward(given);
   const autograd::NoGrad unrecorded;
   const ExcludeKeys cast_already(Key::Autocast);
@@ -734,6 +737,7 @@ RandomStates CompiledFunction::random_states() const {
 std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs,
                                                 const std::vector<Tensor>& grads,
                                                 const RandomStates& random) {
+  const WithDefaultDType traced_default(default_dtype_);
   std::vector<Value> all = inputs;
   std::vector<size_t> given;
   std::vector<bool> needs;

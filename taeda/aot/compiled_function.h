@@ -124,7 +124,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   SizeChecks check_sizes_;
   std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]
   LayoutChecks check_layouts_;
-  bool checks_gradients_ = false;  // that nothing is recorded around the program
+  bool checks_gradients_ = false;          // that nothing is recorded around the program
+  DType default_dtype_ = default_dtype();  // of the trace, and of whatever is traced later
   // For gradients of gradients.
   AotOptions options_;
   TraceAgain trace_again_;

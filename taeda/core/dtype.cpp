@@ -1,5 +1,5 @@
 // Type promotion and the default dtype.
-#include "taeda/core/dtype.h"
+#include "taeda/core/default_dtype.h"
 
 #include <atomic>
 
@@ -7,6 +7,7 @@ namespace taeda {
 namespace {
 
 std::atomic<DType> default_dtype_{DType::Float};
+thread_local constinit std::optional<DType> default_of_thread;
 
 bool is_wide_unsigned(DType t) {
   return t == DType::UInt16 || t == DType::UInt32 || t == DType::UInt64;
@@ -50,12 +51,20 @@ DType promote_types(DType a, DType b) {
   return promote_integers(a, b);
 }
 
-DType default_dtype() { return default_dtype_.load(std::memory_order_relaxed); }
+DType default_dtype() {
+  return default_of_thread ? *default_of_thread : default_dtype_.load(std::memory_order_relaxed);
+}
 
 void set_default_dtype(DType t) {
   TAEDA_CHECK_TYPE(is_floating(t) && !is_float8(t),
                    "only floating-point types are supported as the default type");
-  default_dtype_.store(t);
+  if (default_of_thread)
+    default_of_thread = t;
+  else
+    default_dtype_.store(t);
 }
+
+WithDefaultDType::WithDefaultDType(DType t) : saved_(default_of_thread) { default_of_thread = t; }
+WithDefaultDType::~WithDefaultDType() { default_of_thread = saved_; }
 
 }  // namespace taeda

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <chrono>
 
+#include "taeda/autograd/grad_level.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/isa.h"
+#include "taeda/base/log.h"
+#include "taeda/core/default_dtype.h"
 #include "taeda/export/dict_reader.h"
 #include "taeda/export/size_symbols.h"
 #include "taeda/fx/text.h"
@@ -27,7 +30,8 @@ using fx::Arg;
 using serialization::ZipReader;
 using serialization::ZipWriter;
 
-constexpr int64_t kPackageVersion = 1;
+// 2: tells the default dtype, which was float32 before.
+constexpr int64_t kPackageVersion = 2, kOldestVersion = 1;
 constexpr const char* kIndex = "package";
 #if defined(__x86_64__)
 constexpr const char* kMachine = "x86_64";
@@ -43,6 +47,7 @@ struct PackedObject {
 };
 
 struct PackageIndex {
+  DType default_dtype = DType::Float;  // Note [Settings of packages]
   std::map<std::string, int64_t> hints;
   Metadata metadata;
   std::vector<PackedObject> objects;
@@ -81,9 +86,9 @@ std::string to_text(const PackageIndex& index) {
   for (const PackedObject& o : index.objects)
     objects.push_back(dict_of({"machine", "isa", "source", "checksum"},
                               {o.machine, o.isa, o.source, o.checksum}));
-  return fx::to_text(dict_of({"version", "hints", "metadata", "objects"},
-                             {kPackageVersion, dict_of(index.hints), dict_of(index.metadata),
-                              Arg::list(std::move(objects))}));
+  return fx::to_text(dict_of({"version", "default_dtype", "hints", "metadata", "objects"},
+                             {kPackageVersion, index.default_dtype, dict_of(index.hints),
+                              dict_of(index.metadata), Arg::list(std::move(objects))}));
 }
 
 PackageIndex read_index(ZipReader& archive) {
@@ -92,9 +97,13 @@ PackageIndex read_index(ZipReader& archive) {
   const Arg whole = fx::parse_arg(archive.read_text(kIndex));
   const DictReader dict(whole, "the index of the package");
   const auto version = dict.value<int64_t>("version");
-  TAEDA_CHECK(version == kPackageVersion, archive.name(), " is a package of version ", version,
-              ", supported is version ", kPackageVersion);
+  TAEDA_CHECK(version >= kOldestVersion && version <= kPackageVersion, archive.name(),
+              " is a package of version ", version, ", supported are versions ", kOldestVersion,
+              " to ", kPackageVersion);
   PackageIndex index;
+  index.default_dtype = dict.value_or("default_dtype", index.default_dtype);
+  TAEDA_CHECK(is_floating(index.default_dtype) && !is_float8(index.default_dtype), archive.name(),
+              " has the default dtype ", index.default_dtype, ", which is none");
   DictReader(dict.get("hints"), "the hints of the package")
       .for_each<int64_t>([&](const std::string& key, int64_t v) { index.hints[key] = v; });
   DictReader(dict.get("metadata"), "the metadata of the package")
@@ -176,6 +185,7 @@ void save_package(const ExportedProgram& program, const std::vector<Value>& exam
                   const std::function<void()>& on_wait) {
   const ExportedProgram own = reread(program);
   PackageIndex index;
+  index.default_dtype = default_dtype();
   index.metadata = metadata;
   const std::vector<int64_t> values = own.checks().check(examples);
   for (size_t i = 0; i < values.size(); ++i)
@@ -223,9 +233,11 @@ Package Package::load(const std::string& path) {
 }
 
 Package Package::load(std::unique_ptr<serialization::Source> source) {
+  const autograd::InferenceMode off(false);  // its tensors serve runs in any mode
   ZipReader archive(std::move(source));
   ExportedProgram program = ExportedProgram::load(archive);
   PackageIndex index = read_index(archive);
+  const WithDefaultDType settled(index.default_dtype);
   PackedKernels kernels(archive, index.objects);
   CompiledExport compiled = compile_exported(program, index.hints);
   for (const auto& plan : compiled.plans)
@@ -236,6 +248,8 @@ Package Package::load(std::unique_ptr<serialization::Source> source) {
 
 std::vector<Value> Package::run(const std::vector<Value>& inputs) {
   const autograd::NoGrad no_grad;
+  const WithDefaultDType settled(state_->index.default_dtype);
+  const ExcludeKeys without_casts(Key::Autocast);
   const std::vector<int64_t> symbols = state_->program.checks().check(inputs);
   std::optional<std::vector<Value>> results =
       state_->compiled.run(state_->program, inputs, symbols);
@@ -271,9 +285,17 @@ void Package::load_constants(const std::map<std::string, Tensor>& tensors, bool 
                 "the constant ", name, " is a tensor of ", own.dtype(), " and sizes ", own.sizes(),
                 "; got ", given.defined() ? str(given.dtype(), " and ", given.sizes()) : "none");
   }
+  // As in PyTorch a full update gives all parameters; callers have the rest from a state_dict,
+  // which lacks constants and buffers that are not persistent.
+  std::string kept;
   if (is_full)
-    for (const auto& [name, own] : state)
-      TAEDA_CHECK(tensors.count(name), "The constant ", name, " is missing in the update");
+    for (const exported::InputSpec& spec : program().signature().inputs) {
+      if (spec.kind == InputKind::UserInput || tensors.count(spec.target)) continue;
+      const bool is_needed = spec.kind == InputKind::Parameter && state.at(spec.target).numel() > 0;
+      TAEDA_CHECK(!is_needed, "Cannot find constants ", spec.target,
+                  " in constants_map!; a full update gives all parameters");
+      kept += str(kept.empty() ? "" : ", ", spec.target);
+    }
   const autograd::NoGrad no_grad;
   // A copy from elsewhere may fail; within the memory of the processor none does.
   std::map<std::string, Tensor> near = tensors;
@@ -281,6 +303,8 @@ void Package::load_constants(const std::map<std::string, Tensor>& tensors, bool 
     if (given.keys() != dense_keys(state.at(name)))
       given = taeda::empty_like(state.at(name)).copy_(given);
   for (const auto& [name, given] : near) Tensor(state.at(name)).copy_(given);
+  if (!kept.empty())
+    warn(str("a full update did not give ", kept, ", which the package keeps as they were"));
 }
 
 const ExportedProgram& Package::program() const { return state_->program; }

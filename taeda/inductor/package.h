@@ -15,6 +15,10 @@
 // milliseconds, and take from the file what needs a compiler. An object is used where the plan has
 // its very source, on a machine with its instruction set; other kernels are interpreted, with the
 // same results. So a package outlives the version of the library that wrote it.
+//
+// Note [Settings of packages]: operators ask the process for the default dtype. What a package
+// computes was settled when it was written, so the file has it, and loading and runs have it in
+// force. Autocast outside changes no run; casts that the program makes are part of its graph.
 #pragma once
 
 #include <functional>
@@ -57,8 +61,8 @@ class TAEDA_API Package {
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs);
 
   // Copies tensors into parameters, buffers and constants by their names. RuntimeError, and nothing
-  // changed, for an unknown name, another dtype or other sizes, and where `is_full` for a name that
-  // is not given.
+  // changed, for an unknown name, another dtype or other sizes, and where `is_full` for a parameter
+  // that is not given. Buffers and constants that are not given are kept, which a warning tells.
   void load_constants(const std::map<std::string, Tensor>& tensors, bool is_full);
 
   const exported::ExportedProgram& program() const;

@@ -3,6 +3,7 @@
 import pytest
 from taeda._inductor import compile as inductor
 from taeda.fx.aot import aot_function, make_boxed_func
+from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
 from taeda import compiler
@@ -160,3 +161,42 @@ def test_writes_to_as_many_elements_as_data_tells(dynamic):
             run(x).sum().backward()
             gradients.append(x.grad)
         t.testing.assert_close(*gradients)
+
+
+# ---- the default dtype ----
+
+
+def test_the_default_dtype_is_that_of_the_trace():
+    def weighed(w, i):
+        return (w * (i / 3)).sin() * t.ones(4).cumsum(0)
+
+    def both(function, default):
+        """The first and second gradients; what comes after the forward has another default."""
+        w = t.tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+        out = function(w, t.arange(4))
+        before = t.get_default_dtype()
+        t.set_default_dtype(default)
+        try:
+            (first,) = t.autograd.grad(out.sum(), w, create_graph=True)
+            return first, *t.autograd.grad(first.sum(), w)
+        finally:
+            t.set_default_dtype(before)
+
+    want = both(weighed, t.float32)
+    got = both(t.compile(weighed), t.float64)
+    assert all(map(t.equal, got, want))
+
+
+def test_small_sizes_have_the_default_dtype_of_the_trace():
+    def halves(i, x):
+        return i / 2 + x.sum(), t.ones(x.shape[0]) / i[0]
+
+    inputs = t.arange(1, 4), t.ones(4)
+    graph = make_fx(halves, tracing_mode="symbolic")(*inputs)
+    compiled = inductor(graph, inputs)
+    t.set_default_dtype(t.float64)
+    try:
+        assert [r.dtype for r in compiled(inputs[0][:1], inputs[1][:1])] == [t.float32] * 2
+        assert t.get_default_dtype() == t.float64
+    finally:
+        t.set_default_dtype(t.float32)

@@ -237,8 +237,10 @@ def test_constants():
     model.load_constants(other.state_dict(), check_full_update=True)
     args, kwargs = example(4)
     same(model(*args, **kwargs), other(*args, **kwargs))
-    with pytest.raises(RuntimeError, match="calls is missing"):
+    with pytest.raises(RuntimeError, match=r"Cannot find constants linear.* in constants_map!"):
         model.load_constants({"norm.bias": taeda.ones(4)}, check_full_update=True)
+    with pytest.warns(UserWarning, match="did not give calls, which the package keeps"):
+        model.load_constants(dict(other.named_parameters()), check_full_update=True)
     before = model(*args, **kwargs)
     with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
         there = {"norm.weight": taeda.zeros(4), "norm.bias": taeda.empty(4, device="meta")}
@@ -246,6 +248,53 @@ def test_constants():
     same(model(*args, **kwargs), before)
     with pytest.raises(TypeError, match="has a text as its name, got 1"):
         model.load_constants({1: taeda.ones(4)}, check_full_update=False)
+
+
+def test_the_process_changes_nothing_of_a_package():
+    class Halves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x, i):
+            return self.linear(x) @ taeda.ones(4, 4), i / 3, i.cumsum(0) * 1.5, taeda.ones(2)
+
+    args = taeda.randn(3, 4), taeda.arange(3)
+    program = export(Halves(), args, dynamic_shapes=({0: DYNAMIC[0]}, None))
+    file = io.BytesIO()
+    aoti_compile_and_package(program, package_path=file)
+    inputs = [args, (args[0][:1], args[1])]  # the second is interpreted
+    want = [program.module()(*a) for a in inputs]
+
+    def load_and_run():
+        model = aoti_load_package(file)
+        got = [model(*a) for a in inputs]
+        assert is_native(model)
+        same(got, want)
+        return model
+
+    loaded = load_and_run()
+    taeda.set_default_dtype(taeda.float64)
+    try:
+        model = load_and_run()
+        same([loaded(*a) for a in inputs], want)
+    finally:
+        taeda.set_default_dtype(taeda.float32)
+    same([model(*a) for a in inputs], want)
+    for mode in (taeda.autocast("cpu", dtype=taeda.bfloat16), taeda.inference_mode()):
+        with mode:
+            model = load_and_run()
+        same([model(*a) for a in inputs], want)
+
+
+def test_a_package_may_be_loaded_in_inference_mode():
+    program = exported_model()
+    file = io.BytesIO()
+    aoti_compile_and_package(program, package_path=file)
+    with taeda.inference_mode():
+        model = aoti_load_package(file)
+    args, kwargs = example(4)
+    same(model(*args, **kwargs), program.module()(*args, **kwargs))  # it writes to a buffer
 
 
 # ---- files ----
