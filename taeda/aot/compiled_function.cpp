@@ -332,7 +332,7 @@ class Compiler {
     rank_edges();
     find_draws();
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
-                                 : partition(t, inputs_.size(), options_.partition);
+                                 : partition(t, inputs_.size(), cut_options());
     made_->saved_reads_ = saved_reads(*made_->parts_->backward, made_->parts_->saved.size());
     note_changing_sizes(*made_->parts_->forward);
     compile_forward(attribute);
@@ -342,6 +342,13 @@ class Compiler {
   }
 
  private:
+  PartitionOptions cut_options() const {
+    PartitionOptions cut = options_.partition;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (needs_gradient(inputs_[i]) && autograd::is_leaf(inputs_[i].get<Tensor>()))
+        cut.lasting.insert(i);
+    return cut;
+  }
   // A forward graph, compiled with the writes that it keeps.
   fx::CompiledFn compiled(const fx::CompilerFn& compiler, const fx::Graph& graph,
                           fx::AttributeReader attribute) {

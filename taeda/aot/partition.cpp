@@ -85,7 +85,11 @@ bool is_view(const Node& node) {
 const Node& base_of(const Node& node) {
   const Node* base = &node;
   // Parts of a split are items of its result.
-  while (is_view(*base) || base->target().builtin()) base = base->args().at(0).node();
+  while (is_view(*base) || base->target().builtin()) {
+    const Node* viewed = base->args().empty() ? nullptr : base->args()[0].node();
+    if (!viewed) break;  // arithmetic on numbers
+    base = viewed;
+  }
   return *base;
 }
 
@@ -154,6 +158,7 @@ class Partitioner {
     for (Node* node : joint.graph->placeholders()) placeholders_.push_back(node);
     for (const size_t i : joint.written) written_.insert(placeholders_[i]);
     find_sides();
+    find_changing();
   }
 
   Partition run() {
@@ -199,6 +204,22 @@ class Partitioner {
       }
     for (const Arg& gradient : gradients_)
       if (const Node* node = gradient.node()) is_gradient_.insert(node);
+  }
+
+  // Inputs that may be written to behind the forward, where eager does not keep them: the program's
+  // own gradients read none of them, and no view of one, but results that are made of them.
+  void find_changing() {
+    changing_ = written_;
+    if (!options_.recomputes || options_.memory_budget < 1) return;
+    NodeSet read;
+    for (const Node* node : order_)
+      if (!needed_front_.count(node) && needed_back_.count(node))
+        for (const Node* input : node->inputs().list()) read.insert(&base_of(*input));
+    for (const Node* node : is_gradient_) read.insert(&base_of(*node));
+    for (size_t i = 0; i < num_inputs_; ++i)
+      if (is_tensor(*placeholders_[i]) && !read.count(placeholders_[i]) &&
+          !options_.lasting.count(i))
+        changing_.insert(placeholders_[i]);
   }
 
   // Operators that give nothing, or are there for their effect: draws of random numbers too, since
@@ -274,7 +295,7 @@ class Partitioner {
   bool is_input(const Node& node) const { return node.op() == fx::OpCode::Placeholder; }
 
   static constexpr int64_t kInputCost = 16;
-  bool is_kept_input(const Node& node) const { return is_input(node) && !written_.count(&node); }
+  bool is_kept_input(const Node& node) const { return is_input(node) && !changing_.count(&node); }
   bool is_assertion(const Node& node) const { return node.target().op() == &ops::_assert_scalar; }
 
   // Whether the forward writes the value to memory anyway: the result of a call or a reduction, or
@@ -477,10 +498,11 @@ class Partitioner {
     Returned(const Partitioner& all, std::vector<Arg> results)
         : roots(std::move(results)), num_results_(roots.size()) {
       for (size_t i = 0; i < all.num_inputs_; ++i)
-        if (!all.written_.count(all.placeholders_[i]))
+        if (!all.changing_.count(all.placeholders_[i]))
           places_[all.placeholders_[i]] = {Saved::Kind::Input, i};
       for (size_t i = 0; i < roots.size(); ++i)
-        if (const Node* node = roots[i].node()) places_.try_emplace(node, Saved::Kind::Value, i);
+        if (const Node* node = roots[i].node(); node && !all.shows_changing(*node))
+          places_.try_emplace(node, Saved::Kind::Value, i);
     }
     // Returns the value unless it is there already.
     Saved place_of(const Node& node) {
@@ -506,7 +528,8 @@ class Partitioner {
     Returned all(*this, results_);
     for (const Node* node : saved_) made.saved.push_back(all.place_of(*node));
     for (const size_t i : made.primal_inputs)
-      made.primals.push_back(all.place_of(*placeholders_[i]));
+      made.primals.push_back(written_.count(placeholders_[i]) ? all.place_of(*placeholders_[i])
+                                                              : Saved{Saved::Kind::Input, i});
     std::vector<Arg> needed = all.roots;
     for (const Node* node : effects_) needed.emplace_back(const_cast<Node*>(node));
     for (const Node* node : order_)
@@ -515,16 +538,16 @@ class Partitioner {
     std::vector<Arg> out;
     for (size_t i = 0; i < all.roots.size(); ++i) {
       const Node* node = all.roots[i].node();
-      const bool is_overwritten =
-          !all.is_result(i) && node && is_tensor(*node) && shows_written(*node);
-      out.push_back(is_overwritten ? copied(*node, graph, given) : moved(all.roots[i], given));
+      const bool is_changing =
+          !all.is_result(i) && node && is_tensor(*node) && shows_changing(*node);
+      out.push_back(is_changing ? copied(*node, graph, given) : moved(all.roots[i], given));
     }
     graph.output(Arg::tuple(std::move(out)));
   }
 
-  // Whether a tensor is an input that is written to, or a view of one.
-  bool shows_written(const Node& node) const { return written_.count(&base_of(node)) != 0; }
-  // An input, or a view of one, as it is before the program writes to it.
+  // Whether a tensor is an input that is written to, or may be, or a view of one.
+  bool shows_changing(const Node& node) const { return changing_.count(&base_of(node)) != 0; }
+  // An input, or a view of one, as it is before anybody writes to it.
   static Arg copied(const Node& input, fx::Graph& graph,
                     const std::unordered_map<const Node*, Arg>& given) {
     return Arg(clone_in(graph, given.at(&input), input));
@@ -547,12 +570,13 @@ class Partitioner {
     std::string text;
     int64_t bytes = 0;
     for (const Node* node : saved_) {
-      const char* why = written_.count(node) ? "an input that is written to"
-                        : is_input(*node)    ? "an input"
-                        : !is_cheap(*node)   ? "not computed twice"
-                                             : "least bytes";
+      const char* why = written_.count(node)   ? "an input that is written to"
+                        : is_kept_input(*node) ? "an input"
+                        : is_input(*node)      ? "an input that may be written to"
+                        : !is_cheap(*node)     ? "not computed twice"
+                                               : "least bytes";
       text += str("saved ", node->name(), ": ", bytes_of(node->val()), " bytes, ", why, "\n");
-      if (!is_input(*node) || written_.count(node)) bytes += bytes_of(node->val());
+      if (!is_kept_input(*node)) bytes += bytes_of(node->val());
     }
     for (const Node* node : order_)
       if (again_.count(node) && is_tensor(*node))
@@ -570,6 +594,7 @@ class Partitioner {
   std::vector<const Node*> effects_;
   NodeSet drawn_again_;  // nodes that reuse_draws() replaced
   NodeSet behind_, needed_back_, needed_front_, is_gradient_, again_, written_;
+  NodeSet changing_;  // those, and inputs that others may write to
   std::vector<const Node*> saved_;
 };
 

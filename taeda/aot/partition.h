@@ -12,10 +12,13 @@
 // where values that are cheap to compute and fuse with their readers may be computed again. Of
 // several such cuts it is the last, so that least is computed again.
 // Products, reductions, random numbers and everything that a library computes are never computed
-// twice, unless a budget of memory asks for it. Inputs of the forward cost nothing, since they are
-// alive anyway; those that the program writes to are copied. What only the backward reads, and no
-// tangent reaches, is what a checkpointed region computes for the second time: it stays in the
-// backward unless its result is smaller than what it is made of.
+// twice, unless a budget of memory asks for it. Inputs of the forward that the gradients read, as
+// eager keeps them, cost nothing, since they are alive anyway, and neither do leaves that need
+// gradients. Other inputs may be written to before the backward runs, where eager kept a result
+// that was made of them (`h += tanh(h)`): they are copied if they are saved, which costs their
+// bytes, so the result is preferred. Inputs that the program itself writes to are copied, too. What
+// only the backward reads, and no tangent reaches, is what a checkpointed region computes for the
+// second time: it stays in the backward unless its result is smaller than what it is made of.
 #pragma once
 
 #include <string>
@@ -51,6 +54,8 @@ struct PartitionOptions {
   double memory_budget = 1;
   // Nodes, by name, that are computed again whatever they cost, and nodes that are never.
   std::unordered_set<std::string> computed_again, computed_once;
+  // Inputs that nobody writes to before the backward has run: leaves that need gradients.
+  std::unordered_set<size_t> lasting;
 };
 
 // `num_inputs`: placeholders of the joint graph before the tangents.

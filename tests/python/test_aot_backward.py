@@ -569,6 +569,35 @@ def draws(run):
     return looks(out, x.grad)
 
 
+# ---- writes to inputs behind the program ----
+
+
+def writes_behind(f):
+    @program
+    def added(run):
+        x = leaf(2, 3)
+        h = x * 0.5
+        h += run(f)(h)
+        h.sum().backward()
+        return looks(h, x.grad)
+
+    added.__name__ = f"writes_behind_{f.__name__}"
+
+
+for function in (t.tanh, t.sigmoid, t.exp, t.sqrt, t.relu, t.reciprocal, t.tan):
+    writes_behind(function)
+
+
+@writes_behind
+def several(h):
+    return t.tanh(t.sigmoid(h)) + t.relu(h.t()).t() * 2
+
+
+@writes_behind
+def with_a_product(h):
+    return t.exp(h).unsqueeze(0).sum(0) @ line(3, 3)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):

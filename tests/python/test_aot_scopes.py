@@ -57,6 +57,42 @@ def test_graphs_inside_of_inference_mode(backend, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("around", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_results_are_inference_tensors_where_eager_has_them(backend, around, requires_grad):
+    def function(x):
+        a = x.detach() * 2
+        with t.inference_mode():
+            b, c = a * 2, t.zeros(2)
+            c.copy_(b)
+        with t.no_grad(), t.inference_mode(False):
+            d = x + 1
+            d.mul_(2)
+        return a, b, c, d, b.clone(), a.view(-1), x
+
+    def looks(f):
+        x = t.ones(2, requires_grad=requires_grad)
+        with t.inference_mode(around):
+            results = f(x)
+        return [(r.is_inference(), r.requires_grad, r.tolist()) for r in results]
+
+    assert looks(t.compile(function, backend=backend)) == looks(function)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_inference_results_take_no_part_in_gradients(backend):
+    @t.inference_mode()
+    def function(x):
+        return x * 2
+
+    result = t.compile(function, backend=backend)(t.ones(2))
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor"):
+        result.requires_grad_()
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        result * t.ones(2, requires_grad=True)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_autocast_of_the_caller_does_not_cast_twice(backend):
     def function(x, w):
         with t.autocast("cpu", enabled=False):

@@ -13,6 +13,7 @@
 #include "python/src/dynamo/compiled_regions.h"
 #include "python/src/dynamo/known_calls.h"
 #include "python/src/module_call.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/dynamo/evaluator/arguments.h"
 #include "taeda/dynamo/evaluator/session.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
@@ -271,6 +272,18 @@ PyObject* bound_to(PyObject*, PyObject* given) {
 }
 PyObject* set_undivided(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
+// A tensor over the same memory that is one of inference mode, or is none.
+PyObject* as_inference(PyObject*, PyObject* given) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensor = nullptr, *on = nullptr;
+    if (!PyArg_ParseTuple(given, "OO", &tensor, &on)) return nullptr;
+    const Tensor made = autograd::detached(tensor_of(tensor));
+    const KeySet kept = made.keys() - KeySet(Key::ADInplaceOrView);
+    made.impl()->set_keys(on == Py_True ? kept : kept | KeySet(Key::ADInplaceOrView));
+    return wrap(made);
+  });
+}
+
 PyObject* is_capturing(PyObject*, PyObject*) { return wrap(dynamo::is_capturing()); }
 
 // A tensor, or a list or tuple that has one somewhere inside.
@@ -382,6 +395,8 @@ PyMethodDef functions[] = {
      "bound_to(function, args): called once, with the program's objects; a constant of the graph."},
     {"set_undivided", set_undivided, METH_O,
      "set_undivided(on): the region that is captured does not end until it is off."},
+    {"as_inference", as_inference, METH_VARARGS,
+     "as_inference(tensor, on): the same memory as a tensor of inference mode, or as none."},
     {"set_stance", set_stance, METH_O, "set_stance(number): how compiled functions behave."},
     {"set_known_call", set_known_call, METH_VARARGS,
      "set_known_call(function, kind): what a function does that is not entered."},

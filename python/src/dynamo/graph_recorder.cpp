@@ -514,6 +514,20 @@ void GraphRecorder::begin_without_grad() {
   create(set, {read_arg(Py_False)}, nullptr);
 }
 
+// Which results are tensors of inference mode, or are none, unlike what the graph is called in: a
+// list of places and flags.
+PyObject* GraphRecorder::kinds_of_outputs() const {
+  Ref kinds(checked(PyList_New(0)));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!is_tensor(outputs_[i])) continue;
+    const Tensor& t = tensor_of(outputs_[i]);
+    if (t.is_inference() == starts_in_inference_ || input_of_.contains(t.impl())) continue;
+    const Ref kind(checked(Py_BuildValue("(nO)", i, t.is_inference() ? Py_True : Py_False)));
+    if (PyList_Append(kinds.get(), kind.get()) < 0) throw_python_error();
+  }
+  return kinds.release();
+}
+
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
   Compiled compiled;
   const Natively natively;
@@ -574,6 +588,12 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         const Ref inner(compiled.callable);
         compiled.callable =
             checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), flags.get(), nullptr));
+      }
+      if (const Ref kinds(kinds_of_outputs()); PyList_GET_SIZE(kinds.get()) > 0) {
+        static PyObject* const wrapped = attribute_of("taeda.compiler._new_data", "with_kinds");
+        const Ref inner(compiled.callable);
+        compiled.callable =
+            checked(PyObject_CallFunctionObjArgs(wrapped, inner.get(), kinds.get(), nullptr));
       }
       if (has_subclasses_) {
         static PyObject* const wrapped =

@@ -213,6 +213,7 @@ class GraphRecorder final : public dynamo::Recorder {
   const bool starts_in_inference_ = is_inference_mode();
   bool switches_grad_on_ = false;  // where there were none
   void begin_without_grad();
+  PyObject* kinds_of_outputs() const;
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
   Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed

@@ -1,8 +1,9 @@
-"""Tensors whose `data` or `requires_grad` a captured program sets."""
+"""Tensors whose `data` or `requires_grad` a captured program sets, or that are inference ones."""
 
+from taeda._C._dynamo import as_inference
 from taeda.autograd import Function
 
-__all__ = ["on_their_data", "with_data", "with_flags"]
+__all__ = ["on_their_data", "with_data", "with_flags", "with_kinds"]
 
 
 class _WithData(Function):
@@ -50,5 +51,21 @@ def with_flags(function, flags):
             for tensor, flag in before:
                 tensor.requires_grad = flag
             raise
+
+    return run
+
+
+def with_kinds(function, kinds):
+    """The function of a graph whose results, by place, are tensors of inference mode or are none.
+
+    What a program makes inside of `inference_mode` is one, whatever the graph is called in.
+    """
+
+    def run(*args):
+        results = list(function(*args))
+        for i, is_inference in kinds:
+            if results[i].is_inference() != is_inference:
+                results[i] = as_inference(results[i], is_inference)
+        return tuple(results)
 
     return run
