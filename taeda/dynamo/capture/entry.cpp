@@ -249,6 +249,10 @@ class Steps {
       case Kind::DeleteItem: return delete_dict_item(target, part(action, 0)) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
+      // object.__setattr__ refuses tensors, whose class has one of its own in C.
+      case Kind::WriteMember:
+        return PyObject_GenericSetAttr(target, part(action, 0),
+                                       count > 1 ? part(action, 1) : nullptr) == 0;
       case Kind::WriteGrad: return PyObject_SetAttrString(target, "grad", part(action, 0)) == 0;
       case Kind::SetModes: entry_.modes_after.restore(); return true;
       case Kind::SetHandled:

@@ -37,15 +37,16 @@ struct Action {
     Call,          // `object` called with the parts
     SetState,      // __setstate__(part)
     // Writes to objects of the program.
-    WriteList,   // all items
-    WriteSet,    //
-    WriteItem,   // of a dict: key, value
-    DeleteItem,  // key
-    WriteCell,   //
-    EmptyCell,   //
-    WriteGrad,   // of a tensor
-    SetModes,    // those of the entry's end
-    SetHandled,  // the exception that the thread handles: part, or None
+    WriteList,    // all items
+    WriteSet,     //
+    WriteItem,    // of a dict: key, value
+    DeleteItem,   // key
+    WriteCell,    //
+    EmptyCell,    //
+    WriteMember,  // of C: name, and the value where it is not deleted
+    WriteGrad,    // of a tensor
+    SetModes,     // those of the entry's end
+    SetHandled,   // the exception that the thread handles: part, or None
   };
   Kind kind;
   int target = -1;

@@ -91,13 +91,9 @@ class Recipes {
       const int target = value(tensor), part = value(grad.get());
       add({.kind = Kind::WriteGrad, .target = target, .parts = {part}});
     }
-    auto* base = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
-    static PyObject* const setattr = PyObject_GetAttrString(base, "__setattr__");
-    static PyObject* const delattr = PyObject_GetAttrString(base, "__delattr__");
     for (const auto& [place, written] : capture_.members_) {
       const int target = value(place.first), name = value(place.second);
-      Action write{
-          .kind = Kind::Call, .parts = {target, name}, .object = written ? setattr : delattr};
+      Action write{.kind = Kind::WriteMember, .target = target, .parts = {name}};
       if (written) write.parts.push_back(value(written.get()));
       add(std::move(write));
     }
@@ -105,7 +101,7 @@ class Recipes {
     for (const auto& [tensor, wanted] : capture_.requires_grad_) {
       const int target = value(tensor), name = constant(flag),
                 part = constant(wanted ? Py_True : Py_False);
-      add({.kind = Kind::Call, .parts = {target, name, part}, .object = setattr});
+      add({.kind = Kind::WriteMember, .target = target, .parts = {name, part}});
     }
     class_writes();
     taken();
