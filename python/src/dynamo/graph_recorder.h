@@ -106,7 +106,9 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* take(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
-  bool writes_inputs() const override;
+  bool writes_inputs() const override { return !written_inputs().empty(); }
+  // Their sources.
+  std::vector<int> written_inputs() const;
 
  private:
   struct Input {

@@ -336,7 +336,7 @@ bool Entry::has_outputs(PyObject* given) const {
   return true;
 }
 
-bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
+Entry::Run Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
   HeldMany held;
   held.held.reserve(needed.size());
@@ -348,7 +348,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     Owned method(PyObject_GetAttr(found[draw.generator], draw.name));
     Owned& value =
         drawn.emplace_back(method ? PyObject_CallObject(method.get(), draw.args) : nullptr);
-    if (!value) return false;
+    if (!value) return Run::Failed;
     if (draw.source >= 0) with_draws[draw.source] = value.get();
   }
   const std::vector<PyObject*>& borrowed = draws.empty() ? found : with_draws;
@@ -363,19 +363,19 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs || !has_outputs(outputs.get())) {
       modes.restore();
-      return false;
+      return Run::Failed;
     }
   }
   for (const RememberedCall& call : remembered) {
     if (std::exchange(call.is_made, false)) continue;
     const Owned counted(PyObject_Call(call.callable, call.args, call.kwargs));
-    if (!counted) return false;
+    if (!counted) return Run::FailedBehind;
   }
   Steps steps(*this, borrowed, outputs.get());
-  if (!steps.run()) return false;
+  if (!steps.run()) return Run::FailedBehind;
   if (result >= 0) {
     ending.value = Owned(Py_NewRef(steps.value(result)));
-    return true;
+    return Run::Done;
   }
   for (const FrameRecipe& frame : frames) {
     std::vector<Owned> slots;
@@ -386,7 +386,7 @@ bool Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
     ending.frames.emplace_back(Owned(Py_NewRef(steps.value(frame.function))), frame.code,
                                std::move(slots), frame.now, frame.next);
   }
-  return true;
+  return Run::Done;
 }
 
 }  // namespace taeda::dynamo
