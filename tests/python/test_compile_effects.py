@@ -666,6 +666,19 @@ def test_an_error_gives_pythons_random_numbers_back():
 FACTOR = 3
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_is_said_of_a_tensor_is_said_once(backend):
+    def program(x, log):
+        x.requires_grad_()
+        log.append(x.requires_grad)
+        return x * 2
+
+    compiled = t.compile(program, backend=backend)
+    for _ in range(2):
+        x, log = t.ones(2), []
+        assert compiled(x, log).requires_grad and x.requires_grad and log == [True]
+
+
 def test_what_is_remembered_sees_what_was_written():
     @functools.lru_cache
     def scaled(n):

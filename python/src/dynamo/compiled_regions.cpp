@@ -10,10 +10,10 @@
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/compiled_callable.h"
 #include "python/src/dynamo/recorder_parts.h"
+#include "python/src/dynamo/undo.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/saved_hooks.h"
 #include "taeda/base/str.h"
-#include "taeda/core/generator.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 
@@ -43,15 +43,6 @@ static bool has_own_modes() {
 }
 
 namespace {
-
-// Whether a region that raised may be run again as it is written: steps behind its function were
-// not begun. Hooks of saved tensors have seen a part of it, and an exception of theirs, such as the
-// end of a recomputation, is no error of it. Nor is one of a function that the program's own
-// backend made.
-bool is_repeatable(const Entry& entry, Entry::End end) {
-  return end == Entry::End::InFunction && entry.is_transactional && !entry.is_foreign &&
-         !autograd::default_saved_tensor_hooks();
-}
 
 PyObject* dynamo_error(const char* name) {
   const dynamo::SessionScope natively(nullptr);
@@ -131,36 +122,6 @@ struct SpareValues {
   SpareValues(const SpareValues&) = delete;
   std::vector<PyObject*> values;
   std::vector<PyObject*>& last;
-};
-
-// The random numbers of a region that is not done after all.
-class RandomStream {
- public:
-  RandomStream(const Entry& entry, const std::vector<PyObject*>& values) {
-    if (!entry.is_transactional) return;
-    state_ = default_cpu_generator().get_state();
-    for (const dynamo::Draw& draw : entry.draws) {
-      PyObject* generator = values[draw.generator];
-      if (!generators_.empty() && generators_.back().first.get() == generator) continue;
-      Ref state(PyObject_CallMethod(generator, "getstate", nullptr));
-      if (!state) PyErr_Clear();
-      if (state) generators_.emplace_back(Ref::share(generator), std::move(state));
-    }
-  }
-  void restore() const {
-    if (state_) default_cpu_generator().set_state(*state_);
-    for (auto it = generators_.rbegin(); it != generators_.rend(); ++it) {
-      const auto& [generator, state] = *it;
-      const Ref name(PyUnicode_InternFromString("setstate"));
-      const Ref done(name ? PyObject_CallMethodOneArg(generator.get(), name.get(), state.get())
-                          : nullptr);
-      if (!done) PyErr_Clear();
-    }
-  }
-
- private:
-  std::optional<GeneratorImpl::State> state_;
-  std::vector<std::pair<Ref, Ref>> generators_;  // of Python, with their states
 };
 
 }  // namespace
@@ -308,9 +269,8 @@ class ActiveCapture final : public dynamo::Capturing {
       // Views have the memory and the flag of their base.
       entry->checks_memory = recorder_.writes_inputs() || recorder_.tells_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
-      // A graph that writes to nothing may be run again, by the program itself.
-      entry->is_transactional = entry->compiled && (does_all_or_nothing(entry->compiled.get()) ||
-                                                    !recorder_.writes_inputs());
+      if (entry->compiled && !does_all_or_nothing(entry->compiled.get()))
+        entry->written = recorder_.written_inputs();
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
       region_.attempts.erase(PyThread_get_thread_ident());
@@ -538,14 +498,10 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
   if (!entry) entry = adopt(frames, region, slots.data(), values, held);
   if (raises()) return RegionRun::Raised;
   if (entry) {
-    const RandomStream stream(*entry, values);
-    const Entry::End end = entry->run(values, ending);
-    if (end == Entry::End::Done) return RegionRun::Ran;
-    if (!is_repeatable(*entry, end)) return RegionRun::Raised;
-    // Nothing of the region happened: the program raises its error itself.
-    PyErr_Clear();
-    stream.restore();
-    return RegionRun::Natively;
+    const Undo undo(*entry, values);
+    const Entry::Run run = entry->run(values, ending);
+    if (run == Entry::Run::Done) return RegionRun::Ran;
+    return undo.perform(run) ? RegionRun::Natively : RegionRun::Raised;
   }
   PyCodeObject* code = frames.front()->code->object;
   std::string reason;
@@ -657,15 +613,11 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   if (const auto entry = region.find(&slots, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
-    const RandomStream stream(*entry, values);
-    const Entry::End end = entry->run(values, ending);
-    if (end == Entry::End::Done) return ending.value.release();
-    is_failed = !is_repeatable(*entry, end);
-    is_native = !is_failed;
-    if (is_native) {
-      PyErr_Clear();
-      stream.restore();
-    }
+    const Undo undo(*entry, values);
+    const Entry::Run run = entry->run(values, ending);
+    if (run == Entry::Run::Done) return ending.value.release();
+    is_native = undo.perform(run);
+    is_failed = !is_native;
     return nullptr;
   }
   return nullptr;

@@ -494,14 +494,16 @@ bool GraphRecorder::tells_inputs() const {
   return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& i) { return i.is_told; });
 }
 
-bool GraphRecorder::writes_inputs() const {
+std::vector<int> GraphRecorder::written_inputs() const {
   // Writes that autograd does not count, to statistics of a normalization, are among the noted.
   std::unordered_set<const StorageImpl*> written;
   for (const auto& [place, memory] : writes_) written.insert(memory.get());
-  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-    return input.fake.defined() && (input.fake.impl()->version() != input.version ||
-                                    written.contains(input.fake.storage().get()));
-  });
+  std::vector<int> sources;
+  for (const Input& input : inputs_)
+    if (input.fake.defined() && (input.fake.impl()->version() != input.version ||
+                                 written.contains(input.fake.storage().get())))
+      sources.push_back(input.source);
+  return sources;
 }
 
 // A graph that begins without gradients and has some later: it is called with gradients, and

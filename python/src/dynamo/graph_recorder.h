@@ -108,7 +108,9 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* take(PyObject* function, PyObject* args, PyObject* kwargs);
   // A call that C made breaks: its error says so.
   void note_break(std::string reason) { break_reason_ = std::move(reason); }
-  bool writes_inputs() const override;
+  bool writes_inputs() const override { return !written_inputs().empty(); }
+  // Their sources.
+  std::vector<int> written_inputs() const;
   // Whether the program said of tensors of its own that they require gradients or do not.
   bool tells_inputs() const;
 

@@ -24,6 +24,7 @@ __all__ = [
     "caller_of",
     "constant_numbers",
     "initialize_module",
+    "is_interruption",
     "make_body",
     "make_exception",
     "make_fake_mode",
@@ -266,6 +267,20 @@ def advance(iterator, count):
 def caller_of(function):
     """A function of Python that calls another, whatever that is."""
     return lambda *args, **kwargs: function(*args, **kwargs)
+
+
+def is_interruption(error):
+    """Whether an exception is a signal's: what its handler raised."""
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    import signal
+
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(handler, "__code__", None) for handler in handlers}
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code not in codes:
+        at = at.tb_next
+    return at is not None
 
 
 def make_exception(kind, args, attributes):

@@ -1,7 +1,8 @@
 // Assertions of tensors: checks of the graph where other branches on data are breaks.
 //
 // `assert x.sum() > 0, text` jumps over what raises. Where a check fails the program runs by itself
-// and raises its own error; a graph that cannot be run again raises one of the same text.
+// and raises its own error (Note [Failed regions]); the function of a program's own backend raises
+// one of the same text.
 #include <algorithm>
 
 #include "taeda/dynamo/capture/capture.h"
@@ -53,8 +54,7 @@ bool Capture::has_handler() const {
 }
 
 // Puts the truth that an assertion needs in the place of a tensor on the stack, with a check in the
-// graph. An error that is not known by then is the program's own where it runs again, which a graph
-// with writes does not always.
+// graph. An error that is not known by then is the program's own where it runs again.
 void Capture::take_assertion(State& state, const Instruction& jump) {
   PyObject*& top = state.peek(1);
   const Instruction* at = fails_unless(state, jump, true);
@@ -66,8 +66,8 @@ void Capture::take_assertion(State& state, const Instruction& jump) {
   // What is rehearsed is called by the graph as it is, and asks again.
   if (recorder_.num_levels() > 0 || recorder_.is_in_rehearsal()) return;
   const Owned error = arguments_of_error(state, at);
-  // A graph that wrote is not run again: its error passes the handlers of the program, and writes
-  // to objects are lost. A program that need not be one graph has a break where it would see that.
+  // An error of a backend of the program passes the handlers of the program, and its writes are
+  // lost. A program that need not be one graph has a break where it would see that.
   const bool is_seen = error.get() == Py_None || has_handler() || recorder_.writes_inputs() ||
                        !pending_writes().empty();
   if (is_seen && !is_whole_) return;

@@ -249,6 +249,7 @@ class Steps {
       case Kind::DeleteItem: return delete_dict_item(target, part(action, 0)) == 0;
       case Kind::WriteCell: return PyCell_Set(target, part(action, 0)) == 0;
       case Kind::EmptyCell: return PyCell_Set(target, nullptr) == 0;
+      // object.__setattr__ refuses tensors, whose class has one of its own in C.
       case Kind::WriteMember:
         return PyObject_GenericSetAttr(target, part(action, 0),
                                        count > 1 ? part(action, 1) : nullptr) == 0;
@@ -339,7 +340,7 @@ bool Entry::has_outputs(PyObject* given) const {
   return true;
 }
 
-Entry::End Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
+Entry::Run Entry::run(const std::vector<PyObject*>& found, Ending& ending) const {
   // The function may run for a while without the interpreter lock.
   HeldMany held;
   held.held.reserve(needed.size());
@@ -351,7 +352,7 @@ Entry::End Entry::run(const std::vector<PyObject*>& found, Ending& ending) const
     Owned method(PyObject_GetAttr(found[draw.generator], draw.name));
     Owned& value =
         drawn.emplace_back(method ? PyObject_CallObject(method.get(), draw.args) : nullptr);
-    if (!value) return End::InFunction;
+    if (!value) return Run::Failed;
     if (draw.source >= 0) with_draws[draw.source] = value.get();
   }
   const std::vector<PyObject*>& borrowed = draws.empty() ? found : with_draws;
@@ -366,19 +367,19 @@ Entry::End Entry::run(const std::vector<PyObject*>& found, Ending& ending) const
         Owned(PyObject_Vectorcall(compiled.get(), arguments.data(), arguments.size(), nullptr));
     if (!outputs || !has_outputs(outputs.get())) {
       modes.restore();
-      return End::InFunction;
+      return Run::Failed;
     }
   }
   for (const RememberedCall& call : remembered) {
     if (std::exchange(call.is_made, false)) continue;
     const Owned counted(PyObject_Call(call.callable, call.args, call.kwargs));
-    if (!counted) return End::InSteps;
+    if (!counted) return Run::FailedBehind;
   }
   Steps steps(*this, borrowed, outputs.get());
-  if (!steps.run()) return End::InSteps;
+  if (!steps.run()) return Run::FailedBehind;
   if (result >= 0) {
     ending.value = Owned(Py_NewRef(steps.value(result)));
-    return End::Done;
+    return Run::Done;
   }
   for (const FrameRecipe& frame : frames) {
     std::vector<Owned> slots;
@@ -389,7 +390,7 @@ Entry::End Entry::run(const std::vector<PyObject*>& found, Ending& ending) const
     ending.frames.emplace_back(Owned(Py_NewRef(steps.value(frame.function))), frame.code,
                                std::move(slots), frame.now, frame.next);
   }
-  return End::Done;
+  return Run::Done;
 }
 
 }  // namespace taeda::dynamo

@@ -43,7 +43,7 @@ struct Action {
     DeleteItem,   // key
     WriteCell,    //
     EmptyCell,    //
-    WriteMember,  // what C or a slot keeps, as object.__setattr__ does: name, value; or deletes it
+    WriteMember,  // of C or a slot: name, and the value where it is not deleted
     WriteGrad,    // of a tensor
     RequireGrad,  // of a tensor, `number`: whether
     SetModes,     // those of the entry's end
@@ -133,16 +133,18 @@ struct Entry {
   std::vector<Owned> kept;
   int result = -1;  // a step; -1: frames go on
   std::vector<FrameRecipe> frames;
-  bool is_transactional = false;  // the compiled function does all of its work, or nothing
-  bool is_foreign = false;        // a backend of the program made it: errors in it are the caller's
-  bool runs_with_grad = false;    // the compiled function does, though the region begins without
-  bool checks_memory = false;     // inputs share memory as they did
-  bool warns = false;             // tells warnings, which are no errors
-  bool checks_modes = true;       // those of the beginning are guards
-  bool is_filtered = false;       // guards were taken away: inputs may be missing
+  bool is_foreign = false;      // a backend of the program made it: errors in it are the caller's
+  bool runs_with_grad = false;  // the compiled function does, though the region begins without
+  bool checks_memory = false;   // inputs share memory as they did
+  bool warns = false;           // tells warnings, which are no errors
+  bool checks_modes = true;     // those of the beginning are guards
+  bool is_filtered = false;     // guards were taken away: inputs may be missing
   std::vector<std::vector<size_t>> shared;
   std::vector<std::vector<int64_t>>
-      places;                  // sizes, strides and offset of inputs that share memory
+      places;  // sizes, strides and offset of inputs that share memory
+  // Sources of inputs that the function has written to where it fails; those that it writes to when
+  // nothing can fail any more are none of them.
+  std::vector<int> written;
   std::vector<int> needed;     // sources of inputs and steps
   Py_ssize_t num_outputs = 0;  // that steps take from the function
 
@@ -154,10 +156,10 @@ struct Entry {
             std::vector<Owned>& held) const;
   // Once inputs and steps are there.
   void note_needed();
-  // Where a run ended: with an error but for Done. Steps were done before the one that raises.
-  enum class End : uint8_t { Done, InFunction, InSteps };
-  // Runs the function and the steps behind it.
-  End run(const std::vector<PyObject*>& values, Ending& ending) const;
+  // Runs the function and the steps behind it. Failed, FailedBehind: with an error, which the
+  // function raised, or what comes behind it.
+  enum class Run : uint8_t { Done, Failed, FailedBehind };
+  Run run(const std::vector<PyObject*>& values, Ending& ending) const;
 
  private:
   bool has_needed(const std::vector<PyObject*>& values) const;
