@@ -16,7 +16,7 @@ from taeda.utils._python_dispatch import (
     _get_current_dispatch_mode,
     _pop_mode_temporarily,
 )
-from taeda.utils._pytree import tree_leaves
+from taeda.utils._pytree import tree_leaves, tree_map
 
 _Tensor = _C.Tensor
 
