@@ -650,6 +650,23 @@ def a_hook_inside_comes_before_hooks_outside(run):
 
 
 @program
+def a_hook_inside_on_a_part(run):
+    x, seen = leaf(4), []
+
+    def f(x):
+        a, b = (x * 2).chunk(2)
+        c = x.view(2, 2)
+        a.register_hook(lambda g: g * 10)
+        c.register_hook(lambda g: g + 1)
+        return a, b, c, (a * b).sum()
+
+    a, b, c, d = run(f)(x)
+    a.register_hook(lambda g: seen.append(look(g)))
+    (a.exp().sum() + b.sum() + (c * 3).sum() + d).backward()
+    return [seen, *looks(a, b, c, x.grad)]
+
+
+@program
 def gradients_by_results(run):
     x, seen = leaf(3), []
     a, b, c = run(chained)(x)
