@@ -120,7 +120,13 @@ class CompiledNode final : public autograd::CustomNode {
   const char* name() const override { return "CompiledFunctionBackward"; }
   // Hooks of parameters run as in eager.
   Span<uint32_t> edge_ranks() const override { return function_->edge_ranks(); }
+  bool is_inner(uint32_t output) const override { return function_->is_inner(output); }
   void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
+    apply_and_show(grads, grad_inputs, {},
+                   [](uint32_t, const Tensor& grad) -> Tensor { return grad; });
+  }
+  void apply_and_show(Span<Tensor> grads, std::vector<Tensor>& grad_inputs, Span<uint32_t> asked,
+                      autograd::ShowInner show) override {
     for (const auto& [i, error] : function_->traced().overwritten)
       TAEDA_CHECK(!grads[i].defined(), error);
     if (std::ranges::none_of(grads, [](const Tensor& t) { return t.defined(); })) return;
@@ -129,9 +135,14 @@ class CompiledNode final : public autograd::CustomNode {
     std::vector<Tensor> given = is_recorded ? grads.vec() : materialized(grads);
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
-    std::vector<Tensor> found =
-        is_recorded ? function_->run_twice(unpack_inputs(), given, random_)
-                    : function_->run_backward(unpack_saved(grads), grads, given, written_);
+    std::vector<Tensor> found;
+    if (is_recorded) {
+      found = run_twice(given, asked, show);
+    } else if (asked.empty()) {
+      found = function_->run_backward(unpack_saved(grads), grads, given, written_);
+    } else {
+      found = function_->run_and_show(unpack_saved(grads), grads, given, written_, asked, show);
+    }
     function_->drop_unreached(grads, found);
     route(std::move(found), grad_inputs);
   }
@@ -204,6 +215,17 @@ class CompiledNode final : public autograd::CustomNode {
     return values;
   }
 
+  std::vector<Tensor> run_twice(const std::vector<Tensor>& grads, Span<uint32_t> asked,
+                                autograd::ShowInner show) {
+    std::vector<Tensor> inner;
+    std::vector<Tensor> found = function_->run_twice(unpack_inputs(), grads, random_, asked, inner);
+    for (size_t i = 0; i < asked.size(); ++i)
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                       !inner[i].defined() || show(asked[i], inner[i]).is_same(inner[i]),
+                       "a hook that replaces the gradient of a compiled program's result which "
+                       "others of its results are made of, in a backward with create_graph=True");
+    return found;
+  }
   std::vector<Value> unpack_inputs() {
     std::vector<Value> inputs(function_->num_inputs());
     const std::vector<size_t>& places = function_->parts()->primal_inputs;
@@ -333,6 +355,7 @@ class Compiler {
     find_draws();
     made_->parts_ = options_.cut ? options_.cut(t, inputs_.size())
                                  : partition(t, inputs_.size(), cut_options());
+    made_->inner_ = inner_values(*made_->parts_->backward);
     made_->saved_reads_ = saved_reads(*made_->parts_->backward, made_->parts_->saved.size());
     note_changing_sizes(*made_->parts_->forward);
     compile_forward(attribute);
@@ -734,6 +757,45 @@ std::vector<Tensor> CompiledFunction::run_backward(const std::vector<Value>& sav
   return by_input(results);
 }
 
+std::vector<Tensor> CompiledFunction::run_and_show(const std::vector<Value>& saved,
+                                                   Span<Tensor> grads,
+                                                   const std::vector<Tensor>& zeros_for_missing,
+                                                   const std::vector<Tensor>& written,
+                                                   Span<uint32_t> asked,
+                                                   autograd::ShowInner show) const {
+  std::vector<Value> inputs = saved;
+  std::vector<bool> given;
+  for (const size_t i : traced_.tangents) given.push_back(grads[i].defined());
+  std::shared_ptr<const SteppedBackward> stepped;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const SteppedBackward>& kept =
+        stepped_[{given, std::vector<uint32_t>(asked.begin(), asked.end())}];
+    if (!kept)
+      kept = std::make_shared<const SteppedBackward>(
+          std::ranges::count(given, false) == 0
+              ? parts_->backward
+              : without_missing(*parts_->backward, parts_->saved.size(), given,
+                                traced_.gradients.size()),
+          parts_->saved.size(), given, asked);
+    stepped = kept;
+  }
+  for (const size_t i : traced_.tangents) {
+    const auto value = static_cast<uint32_t>(i);
+    // Where nothing else has a part in it now.
+    const bool is_whole = std::find(asked.begin(), asked.end(), value) != asked.end() &&
+                          grads[i].defined() && !stepped->shows(value);
+    const Tensor tangent = zeros_for_missing.at(i);
+    inputs.emplace_back(is_whole ? laid_out(show(value, grads[i]), SymIntVec(tangent.sym_strides()))
+                                 : tangent);
+  }
+  const std::vector<Value> results =
+      stepped->run(inputs, [&](const std::string& name) { return attributes_.at(name); }, show);
+  for (size_t i = 0; i < written.size(); ++i)
+    written[i].copy_(results.at(traced_.gradients.size() + i).get<Tensor>());
+  return by_input(results);
+}
+
 RandomStates CompiledFunction::random_states() const {
   RandomStates states;
   for (const Generator& generator : drawn_from_)
@@ -743,7 +805,8 @@ RandomStates CompiledFunction::random_states() const {
 
 std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs,
                                                 const std::vector<Tensor>& grads,
-                                                const RandomStates& random) {
+                                                const RandomStates& random, Span<uint32_t> inner,
+                                                std::vector<Tensor>& found) {
   const WithDefaultDType traced_default(default_dtype_);
   std::vector<Value> all = inputs;
   std::vector<size_t> given;
@@ -758,17 +821,21 @@ std::vector<Tensor> CompiledFunction::run_twice(const std::vector<Value>& inputs
   std::shared_ptr<CompiledFunction> function;
   {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<CompiledFunction>& kept = twice_[{given, needs}];
-    if (!kept) kept = compile_twice(given, needs);
+    std::shared_ptr<CompiledFunction>& kept = twice_[{given, needs, {inner.begin(), inner.end()}}];
+    if (!kept) kept = compile_twice(given, needs, inner);
     function = kept;
   }
   const WithRandomStates drawing(random);
-  return by_input((*function)(all));
+  const std::vector<Value> results = (*function)(all);
+  for (size_t i = traced_.gradients.size(); i < results.size(); ++i)
+    found.push_back(is_tensor(results[i]) ? results[i].get<Tensor>() : Tensor());
+  return by_input(results);
 }
 
 // Note [Gradients as a program]
-std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
-    std::vector<size_t> given, const std::vector<bool>& needs) const {
+std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(std::vector<size_t> given,
+                                                                  const std::vector<bool>& needs,
+                                                                  Span<uint32_t> inner) const {
   TAEDA_CHECK(traced_.written_back.empty(),
               "aot_autograd does not support input mutations with requires_grad in backward for "
               "create_graph=True");
@@ -792,7 +859,7 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(
   // Attention in one call has gradients, which have none.
   options.make_watcher = nullptr;
   std::vector<fx::GradientOrder> orders = orders_;
-  orders.push_back({std::move(given), traced_.gradients});
+  orders.push_back({std::move(given), traced_.gradients, {inner.begin(), inner.end()}});
   Compiler compiler(like, options, true, begins_without_grad_);
   fx::RetraceOptions trace = compiler.options();
   trace.orders = orders;

@@ -1,10 +1,13 @@
 // A program that was traced, differentiated and compiled, with a place in autograd's graph.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 
+#include "taeda/aot/inner_gradients.h"
 #include "taeda/aot/layout_checks.h"
 #include "taeda/aot/partition.h"
 #include "taeda/aot/size_checks.h"
@@ -75,11 +78,18 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Tensor> run_backward(const std::vector<Value>& saved, Span<Tensor> grads,
                                    const std::vector<Tensor>& zeros_for_missing,
                                    const std::vector<Tensor>& written) const;
+  // The same, with gradients of `asked` values shown as they are complete: Note [Inner gradients].
+  std::vector<Tensor> run_and_show(const std::vector<Value>& saved, Span<Tensor> grads,
+                                   const std::vector<Tensor>& zeros_for_missing,
+                                   const std::vector<Tensor>& written, Span<uint32_t> asked,
+                                   autograd::ShowInner show) const;
+  bool is_inner(uint32_t value) const { return std::ranges::count(inner_, value) != 0; }
   // The same from the inputs, as a function that is differentiable itself; it is compiled at the
   // first call with such gradients, of which some may be undefined. `random`: the states before the
-  // forward.
+  // forward. `inner`: values whose gradients are added to `found`.
   std::vector<Tensor> run_twice(const std::vector<Value>& inputs, const std::vector<Tensor>& grads,
-                                const RandomStates& random);
+                                const RandomStates& random, Span<uint32_t> inner,
+                                std::vector<Tensor>& found);
   // Whether the backward reads a saved value for one of these gradients of values.
   bool reads_saved(size_t number, Span<Tensor> grads) const;
   // Whether the trace serves inputs of these sizes.
@@ -101,7 +111,8 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
   std::shared_ptr<CompiledFunction> compile_twice(std::vector<size_t> given,
-                                                  const std::vector<bool>& needs) const;
+                                                  const std::vector<bool>& needs,
+                                                  Span<uint32_t> inner) const;
 
   fx::Retraced traced_;
   std::optional<Partition> parts_;
@@ -114,6 +125,11 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<uint32_t> edge_ranks_;
   std::vector<size_t> unreached_edges_;
   std::vector<std::vector<bool>> saved_reads_;
+  std::vector<size_t> inner_;  // values: Note [Inner gradients]
+  // By which tangents are given, and which of those values are asked for.
+  mutable std::map<std::pair<std::vector<bool>, std::vector<uint32_t>>,
+                   std::shared_ptr<const SteppedBackward>>
+      stepped_;
   // Dimensions whose sizes are symbols, of inputs and of what the forward gives.
   std::vector<std::vector<int64_t>> changing_inputs_, changing_values_;
   // Inputs that were the same tensor as one before, with that one, if the program does something to
@@ -133,8 +149,9 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Generator> drawn_from_;      // by the program
   std::map<std::string, Value> attributes_;
   mutable std::mutex mutex_;
-  // By which values are given gradients, and what needs gradients.
-  std::map<std::pair<std::vector<size_t>, std::vector<bool>>, std::shared_ptr<CompiledFunction>>
+  // By which values are given gradients, what needs gradients, and which are asked for.
+  std::map<std::tuple<std::vector<size_t>, std::vector<bool>, std::vector<uint32_t>>,
+           std::shared_ptr<CompiledFunction>>
       twice_;
 };
 

@@ -59,7 +59,7 @@ class Remover {
     // In memory of its own, as the sum is: views of it stay views of one value.
     const fx::InsertBefore before(graph_, node);
     Node& copy = graph_.call(ops::clone, {Arg(rest)});
-    copy.set_val(node.val());
+    copy.copy_meta(node);
     reached_.insert(&copy);
     node.replace_uses(Arg(&copy));
     return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "taeda/autograd/saved.h"
+#include "taeda/base/function_ref.h"
 
 namespace taeda::autograd {
 
@@ -28,6 +29,9 @@ struct CustomCall {
 TAEDA_API void record_outputs(std::vector<Tensor>& outputs, const CustomCall& call,
                               const IntrusivePtr<Node>& node);
 
+// Called with the gradient of an output, which is complete by now: what goes on instead.
+using ShowInner = FunctionRef<Tensor(uint32_t output, const Tensor& grad)>;
+
 // The node of a custom function: saved tensors, and the bookkeeping between the arguments of the
 // forward, of which only some are tensors, and the node's edges.
 class TAEDA_API CustomNode : public Node {
@@ -41,6 +45,13 @@ class TAEDA_API CustomNode : public Node {
   std::vector<SavedTensor>& saved() { return saved_; }
   size_t num_arguments() const { return is_tensor_.size(); }
   bool is_tensor_argument(size_t i) const { return is_tensor_[i]; }
+  // Whether the gradient of an output is complete in the middle of backward alone, since others are
+  // made of it: what arrives at the node is a part.
+  virtual bool is_inner(uint32_t) const { return false; }
+  // Backward for runs that ask for such gradients: each of them that a gradient has arrived for is
+  // shown once.
+  virtual void apply_and_show(Span<Tensor> grads, std::vector<Tensor>& grad_inputs,
+                              Span<uint32_t> asked, ShowInner show);
   // Whether backward should compute the gradient of argument `i` in the run that is going on.
   bool needs_argument(size_t i) const;
 

@@ -6,6 +6,7 @@
 
 #include "taeda/autograd/accumulate.h"
 #include "taeda/autograd/anomaly.h"
+#include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/fresh_stack.h"
 #include "taeda/autograd/node_table.h"
 #include "taeda/autograd/roots.h"
@@ -115,7 +116,13 @@ class Run final : public ExecFilter {
   }
   void execute_node(uint32_t i, std::vector<Tensor>& results);
   void run_node(uint32_t i, std::vector<Tensor>& results);
-  void apply(Node& node, Grads& grads);
+  using Inputs = SmallVector<uint32_t, 2>;
+  Inputs asked_inner(const CustomNode& node, uint32_t i) const;
+  void give(const Capture& to, const Tensor& grad, std::vector<Tensor>& results);
+  void run_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads grads,
+                    std::vector<Tensor>& results);
+  template <class Apply>
+  void apply(Node& node, Grads& grads, bool frees, Apply&& call);
   void send(const Node& node);
 
   NodeTable table_;
@@ -250,30 +257,74 @@ void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   // As in PyTorch, if a node's gradient is captured and the node runs too, the capture comes before
   // its tensor hooks.
   const bool goes_on = !is_restricted_ || table_[i].is_needed;
+  if (__builtin_expect(node.hooks() || table_[i].has_capture, 0))
+    if (auto* const custom = dynamic_cast<CustomNode*>(&node))
+      if (const Inputs asked = asked_inner(*custom, i); !asked.empty())
+        return run_and_show(*custom, i, asked, std::move(grads), results);
   if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads);
   if (table_[i].has_capture)
-    for (const Capture& c : captures_) {
-      if (c.state != i) continue;
-      results[c.result] = grads[c.input];
-      if (arrivals_ != nullptr) arrivals_->push_back(c.result);
-    }
+    for (const Capture& c : captures_)
+      if (c.state == i) give(c, grads[c.input], results);
   if (!goes_on) return;
   if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
-  apply(node, grads);
+  apply(node, grads, !keep_graph_, [&] { node.apply({grads.data(), grads.size()}, grad_inputs_); });
   grads.clear();  // so that sums below may reuse memory that only the results hold
   send(node);
 }
 
-void Run::apply(Node& node, Grads& grads) {
+void Run::give(const Capture& to, const Tensor& grad, std::vector<Tensor>& results) {
+  results[to.result] = grad;
+  if (arrivals_ != nullptr) arrivals_->push_back(to.result);
+}
+
+// Of the gradients that are complete inside of the node alone those that hooks or results want.
+Run::Inputs Run::asked_inner(const CustomNode& node, uint32_t i) const {
+  Inputs asked;
+  const auto ask = [&](uint32_t input) {
+    if (node.is_inner(input) && std::find(asked.begin(), asked.end(), input) == asked.end())
+      asked.push_back(input);
+  };
+  for (const Capture& c : captures_)
+    if (c.state == i) ask(c.input);
+  if (!node.hooks()) return asked;
+  for (const auto& hook : node.hooks()->copy_of(node.hooks()->tensor)) ask(hook.input);
+  for (const auto& retain : node.hooks()->copy_of(node.hooks()->retain)) ask(retain.input);
+  return asked;
+}
+
+// As run_node, where the node itself shows some gradients. It is applied for their sake alone, too.
+void Run::run_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads grads,
+                       std::vector<Tensor>& results) {
+  const bool goes_on = !is_restricted_ || table_[i].is_needed;
+  if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
+  for (const Capture& c : captures_)
+    if (c.state == i && std::find(asked.begin(), asked.end(), c.input) == asked.end())
+      give(c, grads[c.input], results);
+  if (goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
+  const auto show = [&](uint32_t input, const Tensor& grad) {
+    Tensor behind =
+        node.hooks() && !goes_on ? run_hooks_of_tensor(*node.hooks(), input, grad) : grad;
+    for (const Capture& c : captures_)
+      if (c.state == i && c.input == input) give(c, behind, results);
+    return node.hooks() && goes_on ? run_hooks_of_tensor(*node.hooks(), input, grad) : behind;
+  };
+  apply(node, grads, !keep_graph_ && goes_on,
+        [&] { node.apply_and_show({grads.data(), grads.size()}, grad_inputs_, asked, show); });
+  grads.clear();
+  if (goes_on) send(node);
+}
+
+template <class Apply>
+void Run::apply(Node& node, Grads& grads, bool frees, Apply&& call) {
   if (node.hooks()) run_pre_hooks(*node.hooks(), grads);
   const bool has_any =
       std::any_of(grads.begin(), grads.end(), [](const Tensor& t) { return t.defined(); });
   grad_inputs_.clear();
   grad_inputs_.resize(node.num_edges());
   grads_ = &grads;
-  if (has_any || node.wants_undefined()) node.apply({grads.data(), grads.size()}, grad_inputs_);
+  if (has_any || node.wants_undefined()) call();
   grads_ = nullptr;
-  if (!keep_graph_) node.release_saved();
+  if (frees) node.release_saved();
   const Span<Edge> edges = node.next_edges();
   TAEDA_CHECK(grad_inputs_.size() == edges.size(), "Function ", node.name(),
               " returned an invalid number of gradients - expected ", edges.size(), ", but got ",

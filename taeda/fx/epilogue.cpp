@@ -193,9 +193,19 @@ class Writer {
   }
 
   // What is a view for autograd, and nothing else, is made again from what it looks at. A view that
-  // a custom function gave has the function's gradient.
+  // a custom function gave has the function's gradient, and one that the program gave a hook goes
+  // through the hook.
   static bool is_plain_view(const Tensor& t) {
-    return !has_gradient(t) || t.impl()->view_origin() != ViewOrigin::CustomFunction;
+    return !has_gradient(t) ||
+           (t.impl()->view_origin() != ViewOrigin::CustomFunction && !is_hooked_view(t));
+  }
+  static bool is_hooked_view(const Tensor& t) {
+    if (!has_gradient(t) || autograd::is_leaf(t) || !t.impl()->view_base()) return false;
+    const autograd::Edge edge = autograd::gradient_edge(t);
+    const autograd::NodeHooks* hooks = edge.function->hooks();
+    return hooks && std::ranges::any_of(hooks->tensor, [&](const auto& hook) {
+             return hook.input == edge.input_nr;
+           });
   }
   // A view that was made without recording requires gradients with its base, and has none. Others
   // have that of a base which was written to since.
@@ -214,7 +224,7 @@ class Writer {
         return view_of(t, {Result::Kind::Input, i}, autograd::requires_grad(input(i)));
     const auto base = bases_.find(memory(t));
     const bool is_base = base != bases_.end() && base->second.is_same(t);
-    if (shared_.count(memory(t)) && (is_base || !is_root(t))) {
+    if (shared_.count(memory(t)) && (is_base || !is_root(t)) && !is_hooked_view(t)) {
       const Result from{Result::Kind::Value, base_value(t)};
       return is_base ? from : view_of(t, from, values_[from.number].root.defined());
     }

@@ -24,11 +24,12 @@
 
 namespace taeda::fx {
 
-// One order of gradients of a program: those of `wanted` inputs, as a function of the inputs before
-// and of tangents of these `values`, which are inputs behind them.
+// One order of gradients of a program: those of `wanted` inputs and of `inner` values, as a
+// function of the inputs before and of tangents of these `values`, which are inputs behind them.
 struct GradientOrder {
   std::vector<size_t> values;  // of the traced program
   std::vector<size_t> wanted;
+  std::vector<uint32_t> inner = {};  // of its values
 };
 
 struct RetraceOptions {
@@ -82,6 +83,10 @@ struct RetraceOptions {
   // The tracer of the program that gives this one to an operator: its settings hold here.
   Tracer* outer = nullptr;
 };
+
+// Meta of a node of a joint graph: it is the gradient of the value with this number, complete, and
+// no tangent alone.
+inline constexpr const char kGradientMeta[] = "gradient_of_value";
 
 struct Retraced {
   // Takes the inputs, then the tangents, in the layouts of the placeholders. Returns a tuple: new

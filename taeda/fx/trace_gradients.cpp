@@ -56,6 +56,7 @@ std::vector<Value> TraceRun::gradients_of(const Epilogue& values, const Gradient
                                           size_t first_tangent) {
   std::vector<Tensor> roots, tangents, wanted;
   for (const size_t i : order.wanted) wanted.push_back(seen_.inputs.at(i).get<Tensor>());
+  for (const uint32_t i : order.inner) wanted.push_back(values.values.at(i).root);
   for (const size_t i : order.values) {
     const bool is_given = i < values.values.size() && values.values[i].root.defined();
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, is_given,

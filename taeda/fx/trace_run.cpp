@@ -459,6 +459,18 @@ void TraceRun::note_parts(const std::vector<Tensor>& roots, const std::vector<Te
   }
 }
 
+// Behind the program's own hooks, as those that are registered on its result.
+void TraceRun::mark_gradient(const Tensor& root, size_t value) {
+  if (autograd::is_leaf(root)) return;
+  autograd::register_hook(root, [this, value](const Tensor& grad) {
+    if (!grad.defined()) return Tensor();
+    Node* const node = tracer_->node_of(value_of(Value(grad)).get<Tensor>());
+    if (node && node->op() != OpCode::Placeholder && node->meta_value(kGradientMeta).is_none())
+      node->set_meta_value(kGradientMeta, Value(static_cast<int64_t>(value)));
+    return Tensor();
+  });
+}
+
 void TraceRun::find_overwritten(const std::vector<Tensor>& roots,
                                 const std::vector<Tensor>& tangents,
                                 const std::vector<Tensor>& wanted) {
@@ -499,6 +511,7 @@ bool TraceRun::differentiate(const std::vector<Tensor>& given) {
   }
   std::sort(made_.gradients.begin(), made_.gradients.end());
   note_parts(roots, wanted);
+  for (size_t i = 0; i < roots.size(); ++i) mark_gradient(roots[i], made_.tangents[i]);
   std::vector<uint64_t> writes;
   for (const Value& v : seen_.inputs)
     writes.push_back(is_tensor(v) ? functional_->num_writes(v.get<Tensor>()) : 0);

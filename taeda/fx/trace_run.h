@@ -144,6 +144,8 @@ class TraceRun {
                         const std::vector<Tensor>& wanted);
   std::optional<std::string> overwritten_error(size_t i, const Tensor& root,
                                                const std::vector<Tensor>& wanted) const;
+  // The node that is the gradient of this value, where its tangent is not.
+  void mark_gradient(const Tensor& root, size_t value);
   void note_parts(const std::vector<Tensor>& roots, const std::vector<Tensor>& wanted);
   // The leaves of the program's results.
   std::vector<Value> results_of(Program program, const std::vector<Value>& inputs) const;

@@ -598,6 +598,114 @@ def with_a_product(h):
     return t.exp(h).unsqueeze(0).sum(0) @ line(3, 3)
 
 
+# ---- results that others are made of ----
+
+
+def chained(x):
+    a = x.exp()
+    b = a * x
+    return a, b, b.sin() * a
+
+
+@program
+def hooks_of_results_that_others_are_made_of(run):
+    x, seen = leaf(3), []
+    results = run(chained)(x)
+    for name, result in zip("abc", results):
+        result.register_hook(lambda g, name=name: seen.append((name, look(g))))
+        result.register_hook(lambda g: g * 2)
+        result.register_hook(lambda g, name=name: seen.append((name, look(g))))
+        result.retain_grad()
+    sum(result.sum() for result in results).backward()
+    return [seen, *looks(*(result.grad for result in results), x.grad)]
+
+
+@program
+def hooks_of_a_result_whose_gradient_comes_from_others(run):
+    x, seen = leaf(3), []
+    a, b, c = run(chained)(x)
+    a.register_hook(lambda g: seen.append(look(g)))
+    handle = b.register_hook(lambda g: g * 10)
+    b.sum().backward(retain_graph=True)
+    handle.remove()
+    c.sum().backward(retain_graph=True)
+    (a * 2).sum().backward()
+    return [seen, look(x.grad)]
+
+
+@program
+def a_hook_inside_comes_before_hooks_outside(run):
+    x, seen = leaf(3), []
+
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        return y, y.sin()
+
+    y, z = run(f)(x)
+    y.register_hook(lambda g: seen.append(look(g)))
+    y.retain_grad()
+    (y * 3 + z).sum().backward()
+    return [seen, *looks(y.grad, x.grad)]
+
+
+@program
+def a_hook_inside_on_a_part(run):
+    x, seen = leaf(4), []
+
+    def f(x):
+        a, b = (x * 2).chunk(2)
+        c = x.view(2, 2)
+        a.register_hook(lambda g: g * 10)
+        c.register_hook(lambda g: g + 1)
+        return a, b, c, (a * b).sum()
+
+    a, b, c, d = run(f)(x)
+    a.register_hook(lambda g: seen.append(look(g)))
+    (a.exp().sum() + b.sum() + (c * 3).sum() + d).backward()
+    return [seen, *looks(a, b, c, x.grad)]
+
+
+@program
+def gradients_by_results(run):
+    x, seen = leaf(3), []
+    a, b, c = run(chained)(x)
+    seen += looks(*t.autograd.grad(c.sum(), [a, b, x], retain_graph=True))
+    seen += looks(*t.autograd.grad(b.sum(), a, retain_graph=True))
+    seen += looks(*t.autograd.grad((c + b).sum(), [b], retain_graph=True))
+    with errors(seen):
+        t.autograd.grad(a.sum(), b, retain_graph=True)
+    c.sum().backward()
+    return [*seen, look(x.grad)]
+
+
+@program
+def gradients_of_gradients_by_results(run):
+    x = leaf(3)
+    a, b, c = run(chained)(x)
+    (g,) = t.autograd.grad(c.sum(), a, create_graph=True)
+    (h,) = t.autograd.grad((g * x).sum(), x, create_graph=True)
+    h.sum().backward()
+    return looks(g, h, x.grad)
+
+
+@program
+def steps_of_descent(run):
+    w, x = leaf(3), line(4, 3)
+
+    def step(p, x):
+        q = p * 1.5
+        return q, ((x @ q) ** 2).mean()
+
+    f, p = run(step), w
+    for _ in range(3):
+        q, loss = f(p, x)
+        (g,) = t.autograd.grad(loss, q, create_graph=True)
+        p = q - 0.1 * g
+    f(p, x)[1].backward()
+    return looks(p, w.grad)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):

@@ -495,6 +495,45 @@ def test_hooks_of_results(program, backend):
         assert is_same(gradients(compiled), expected, is_rounded=True)
 
 
+def hooked_to_append(y, seen):
+    y.register_hook(lambda grad: grad * 3)
+    y.register_hook(seen["list"].append)
+
+
+def hooked_to_count(y, seen):
+    y.register_hook(lambda grad: seen["list"].append(1))
+    y.register_hook(lambda grad: grad * 3)
+
+
+def hooked_to_keep(y, seen):
+    class Keeper:
+        def keep(self, grad):
+            self.grad = grad
+
+    seen["keeper"] = keeper = Keeper()
+    y.register_hook(lambda grad: grad * 3)
+    y.register_hook(keeper.keep)
+
+
+@both
+@pytest.mark.parametrize("hook", [hooked_to_append, hooked_to_count, hooked_to_keep])
+def test_hooks_write_to_objects_of_the_program_in_the_backward(hook, backend):
+    def program(x):
+        seen = {"list": []}
+        y = x * 2
+        hook(y, seen)
+        return (y * y).sum(), seen
+
+    def looks(function):
+        x = t.ones(2, requires_grad=True)
+        loss, seen = function(x)
+        before = list(seen["list"]), hasattr(seen.get("keeper"), "grad")
+        loss.backward()
+        return before, seen["list"], getattr(seen.get("keeper"), "grad", None), x.grad
+
+    assert is_same(looks(compiled_by(backend, program)), looks(program))
+
+
 @both
 def test_hooks_of_the_programs_tensors(backend):
     def program(w):

@@ -1,6 +1,7 @@
 // Calls that are more than their result: autograd Functions, functions that become graphs of their
 // own, warnings, logs, function modes, hooks, classes of tensors, lazy modules, locks.
 #include <algorithm>
+#include <unordered_set>
 
 #include "taeda/dynamo/capture/capture.h"
 
@@ -310,7 +311,51 @@ PyObject* Capture::remove_hook(const Call& call) {
   return Py_NewRef(Py_None);
 }
 
-// A hook that takes more than the gradient: a graph of its own, with what it takes beside it.
+namespace {
+
+// What objects that the captured program made hold, from a function of it on: two notes differ
+// where something was written between them.
+template <class IsOutside>
+void note_contents(PyObject* object, const IsOutside& is_outside,
+                   std::unordered_set<PyObject*>& seen, std::vector<const void*>& found) {
+  found.push_back(object);
+  if (object == nullptr || is_outside(object) || !seen.insert(object).second) return;
+  const auto go_on = [&](PyObject* part) { note_contents(part, is_outside, seen, found); };
+  if (PyFunction_Check(object)) {
+    go_on(PyFunction_GET_CLOSURE(object));
+    go_on(PyFunction_GET_DEFAULTS(object));
+    go_on(PyFunction_GET_KW_DEFAULTS(object));
+  } else if (PyMethod_Check(object)) {
+    go_on(PyMethod_GET_FUNCTION(object));
+    go_on(PyMethod_GET_SELF(object));
+  } else if (PyCFunction_Check(object)) {
+    go_on(PyCFunction_GET_SELF(object));
+  } else if (PyCell_Check(object)) {
+    go_on(PyCell_GET(object));
+  } else if (PyTuple_Check(object) || PyList_Check(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+      go_on(PySequence_Fast_GET_ITEM(object, i));
+  } else if (PyDict_Check(object)) {
+    Py_ssize_t position = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(object, &position, &key, &value)) {
+      go_on(key);
+      go_on(value);
+    }
+  } else if (PyAnySet_Check(object)) {
+    Owned items(need(PySequence_List(object)));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
+      go_on(PyList_GET_ITEM(items.get(), i));
+  } else if (PyObject** const fields = _PyObject_GetDictPtr(object);
+             fields && !PyType_Check(object) && !PyModule_Check(object)) {
+    go_on(*fields);
+  }
+}
+
+}  // namespace
+
+// A hook that takes more than the gradient: a graph of its own, with what it takes beside it. What
+// it writes to objects of the captured program it writes in the backward: it is no such body.
 PyObject* Capture::add_hook_body(const Call& call) {
   static PyObject* const ones_like = imported("taeda", "ones_like");
   static PyObject* const add_hook = imported("taeda.compiler._capture", "add_hook");
@@ -321,8 +366,21 @@ PyObject* Capture::add_hook_body(const Call& call) {
   Owned none(need(PyDict_New()));
   for (const Owned* part : {&tensor, &gradient, &args, &none}) keep(part->get());
   const Call body_call{call.callable, {call.values[1], args.get(), none.get()}, 3, nullptr};
+  const auto contents = [&] {
+    const auto is_outside = [&](PyObject* o) {
+      return find(o) != nullptr || recorder_.is_value(o);
+    };
+    std::unordered_set<PyObject*> seen;
+    std::vector<const void*> found;
+    note_contents(call.values[1], is_outside, seen, found);
+    return found;
+  };
+  const std::vector<const void*> held = contents();
   Owned body(call_body(body_call));
   if (is_broken_) return body.release();
+  if (contents() != held)
+    throw Abandoned{"a hook that writes to objects that the captured program made",
+                    Abandoned::kHere};
   PyObject* taken = PyTuple_GET_ITEM(body.get(), 1);
   Py_ssize_t place = -1;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(taken); ++i)
