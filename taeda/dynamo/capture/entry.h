@@ -99,7 +99,8 @@ bool& fails_at_breaks();
 // What the thread says about calls of operators.
 struct Modes {
   bool has_grad, is_inference, casts[2], caches_casts;
-  bool determinism[3];  // required, a warning is enough, memory is filled
+  bool determinism[3];       // required, a warning is enough, memory is filled
+  uint32_t attention_forms;  // that may be taken
   DType default_dtype, cast_dtypes[2];
   Device default_device;
   int cast_depth;      // regions of autocast
