@@ -207,10 +207,10 @@ class GraphRecorder final : public dynamo::Recorder {
   bool switches_grad_on_ = false;  // where there were none
   void begin_without_grad();
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
-  Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  Ref changing_sources_;        // what a setting says of sizes of inputs, by name; None: nothing
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
   Ref named_logs_;  // a dict of kinds, by function or method
-  bool is_told_to_change(const std::string& name) const;
+  Ref told_changes(const std::string& name) const;
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;
