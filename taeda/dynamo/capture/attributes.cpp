@@ -327,6 +327,17 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
 #endif
 }
 
+// What CPython says where an attribute that is to be deleted is not the object's own.
+[[noreturn]] static void raise_undeletable(PyObject* object, PyObject* name) {
+  const char* const form = PyType_Check(object) ? "type object '%.50s' has no attribute '%U'"
+                                                : "'%.100s' object has no attribute '%U'";
+  const auto* type =
+      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+  Owned text(need(PyUnicode_FromFormat(form, type->tp_name, name)));
+  PyErr_SetObject(PyExc_AttributeError, text.get());
+  throw Raised{.is_exact = true};
+}
+
 // A slot of an object, as far as the captured program wrote it or as the program's object has it;
 // `real` is null for objects of the capture, whose slots are empty at first.
 PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
@@ -554,6 +565,7 @@ static bool is_plain_value(PyObject* value) {
 PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_written) {
   is_written = false;
   if (class_writes_.empty()) return _PyType_Lookup(type, name);
+  bool is_deleted = false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     const auto write =
@@ -563,10 +575,22 @@ PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_wri
     if (write == class_writes_.end()) {
       const int is_there = base->tp_dict == nullptr ? 0 : PyDict_Contains(base->tp_dict, name);
       need(is_there);
-      if (is_there) return _PyType_Lookup(type, name);
+      if (!is_there) continue;
+      if (!is_deleted) return _PyType_Lookup(type, name);
+      // The program's class still has another.
+      PyObject* found = need(PyDict_GetItemWithError(base->tp_dict, name));
+      if (!is_plain_value(found)) throw Break{"what a base has behind a deleted attribute"};
+      const int place = pin(reinterpret_cast<PyObject*>(base));
+      check_class(base);
+      Owned value(import(found, sources_.of(Step::TypeLookup, place, 0, name)));
+      keep(value.get());
+      is_written = true;
+      return value.get();
     } else if (write->value) {
       is_written = true;
       return write->value.get();
+    } else {
+      is_deleted = true;
     }
   }
   return nullptr;
@@ -585,15 +609,16 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
       !is_plain_value(former) || (of_meta != nullptr && is_data_descriptor(of_meta)))
     throw Break{"a write to an attribute of " + name_of(reinterpret_cast<PyObject*>(type))};
   check_class(type);
-  if (value == nullptr && former == nullptr) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
-  }
-  if (former != nullptr && is_noticed(former))
-    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   const auto write = std::find_if(
       class_writes_.begin(), class_writes_.end(),
       [&](const ClassWrite& w) { return w.type == type && PyUnicode_Compare(w.name, name) == 0; });
+  const int was_there = PyDict_Contains(type->tp_dict, name);
+  need(was_there);
+  const bool is_own = write != class_writes_.end() ? static_cast<bool>(write->value) : was_there;
+  // What a base has stays.
+  if (value == nullptr && !is_own) raise_undeletable(reinterpret_cast<PyObject*>(type), name);
+  if (is_own && is_noticed(former))
+    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   if (write != class_writes_.end()) {
     write->value = Owned(Py_XNewRef(value));
     return;
@@ -720,8 +745,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if (value != nullptr) {
     dict_set(names, name, value);
   } else if (!dict_delete(names, name)) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
+    raise_undeletable(object, name);
   }
 }
 
