@@ -42,7 +42,27 @@ bool finds_plainly(PyTypeObject* type) {
              reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
+// The same of writes, but for a __setattr__ of Python, which is called.
+bool sets_plainly(PyTypeObject* type) {
+  if (type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type)) return true;
+  for (const char* text : {"__setattr__", "__delattr__"}) {
+    Owned name(need(interned(text)));
+    PyObject* found = _PyType_Lookup(type, name.get());
+    const bool is_plain = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+                          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
+                              reinterpret_cast<void*>(PyObject_GenericSetAttr);
+    if (!is_plain && (found == nullptr || !PyFunction_Check(found))) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool shows_attributes(PyTypeObject* type) {
+  if (is_namespace(type) || is_thread_local(type)) return true;
+  const bool has_dict = type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
+  return has_dict && finds_plainly(type) && sets_plainly(type) && !is_python_generator_class(type);
+}
 
 bool is_enum_class(PyTypeObject* type) {
   static Loaded meta("enum", "EnumMeta");
@@ -73,7 +93,7 @@ PyObject* Capture::attributes_of(PyObject* object) {
     return dict.get();
   }
   if (outside->attributes != nullptr) return outside->attributes;
-  PyObject* real = outside->twin != nullptr ? outside->twin->original : object;
+  PyObject* real = outside->original != nullptr ? outside->original : object;
   const bool is_by_thread = is_thread_local(Py_TYPE(real));
   Owned dict(is_by_thread ? PyObject_GetAttrString(real, "__dict__")
                           : PyObject_GenericGetDict(real, nullptr));
@@ -125,7 +145,7 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return found.release();
   }
   // Its attributes are known, what C does with them is not.
-  if (is_opaque(object) && shows_attributes(Py_TYPE(object)))
+  if (is_opaque(object) && find(object)->source >= 0 && shows_attributes(Py_TYPE(object)))
     return instance_attribute(object, name);
   if (hooks_.contains(object) && is_named(name, "remove")) {
     static PyObject* const remove = imported("taeda.compiler._capture", "remove_hook");
@@ -144,6 +164,9 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
   }
   if (PyFunction_Check(object)) return function_attribute(object, name);
+  // What a method has not itself is its function's.
+  if (PyMethod_Check(object) && _PyType_Lookup(&PyMethod_Type, name) == nullptr)
+    return attribute(PyMethod_GET_FUNCTION(object), name);
   if (Py_IS_TYPE(object, &PySuper_Type)) {
     Owned type(need(PyObject_GetAttrString(object, "__thisclass__")));
     Owned self(need(PyObject_GetAttrString(object, "__self__")));
@@ -286,7 +309,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
-      return slot_of(object, object, outside->source, name);
+      return slot_of(object, outside->original, outside->source, name);
     }
     return bind_or_ask(found);
   }
@@ -382,6 +405,13 @@ PyObject* Capture::call_getter(PyObject* getter, PyObject* object) {
   return call_nested(function, {own.get(), object});
 }
 
+// `args` of exceptions, which C keeps.
+static bool is_arguments_of_exceptions(PyObject* found) {
+  return Py_IS_TYPE(found, &PyGetSetDescr_Type) &&
+         PyDescr_TYPE(found) == reinterpret_cast<PyTypeObject*>(PyExc_BaseException) &&
+         is_named(PyDescr_NAME(found), "args");
+}
+
 // What an attribute that was found in a class is for an object, or for the class where `object` is
 // null.
 PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name) {
@@ -411,11 +441,14 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   }
   // Functions of C, and descriptors of Python, whose frames come back through the hook.
   const bool is_native = !(Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE);
-  if (is_native && Py_IS_TYPE(found, &PyGetSetDescr_Type) && object != nullptr &&
-      find(object) != nullptr && twin_of(object) == nullptr)
-    throw Break{"an attribute that C computes"};
   // Fields of named tuples read their tuple, which holds stand-ins.
   const bool is_field = object != nullptr && PyTuple_Check(object);
+  if (is_native && is_data_descriptor(found) && !is_field && object != nullptr &&
+      find(object) != nullptr && twin_of(object) == nullptr) {
+    if (!is_arguments_of_exceptions(found)) throw Break{"an attribute that C computes"};
+    Owned value(need(get(found, object, nullptr)));
+    return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
+  }
   if (!is_native && !is_field) {
     Owned descriptor(import(found, source));
     if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};

@@ -141,6 +141,7 @@ class Capture final : public Capturing {
   };
   struct Outside {
     int source = -1;
+    PyObject* original = nullptr;    // of the program, kept by `held_`; null for numbers
     Twin* twin = nullptr;            // where the stand-in is one
     PyObject* attributes = nullptr;  // the twin of its __dict__
     bool is_opaque = false;

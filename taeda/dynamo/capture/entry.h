@@ -87,7 +87,8 @@ PyTypeObject* container_of(PyTypeObject* type);
 // types.SimpleNamespace, and classes derived from it: a __dict__, which C compares and shows.
 PyTypeObject* namespace_type();
 bool is_namespace(PyTypeObject* type);
-// Whether C keeps attributes of its instances in a dict and has nothing else of them.
+// Whether attributes of its instances that C does not compute are those of a __dict__, where they
+// are looked for and written as in most objects.
 bool shows_attributes(PyTypeObject* type);
 
 // Whether a filter of the process makes errors of warnings.
