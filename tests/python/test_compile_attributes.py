@@ -114,3 +114,34 @@ def test_attributes_of_methods_are_those_of_their_functions():
     for by in (2, 3):
         Owner.method.by = by
         assert repr(compiled(X)) == repr(program(X))
+
+
+def test_names_and_places_of_classes():
+    class Base:
+        pass
+
+    class Derived(Base, dict):
+        class Inner:
+            pass
+
+    def program(x):
+        names = (
+            Derived.__name__,
+            Derived.__qualname__,
+            Derived.__module__,
+            Derived.Inner.__qualname__,
+        )
+        places = Derived.__bases__, Derived.__base__, Derived.__mro__, Derived.mro()
+        return x + 1, names, places, Base.__subclasses__(), type(x).__name__
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert repr(compiled(X)) == repr(program(X))
+    Derived.__name__ = "Another"
+    assert repr(compiled(X)) == repr(program(X))
+    Derived.__qualname__ = "Place.Another"
+    assert repr(compiled(X)) == repr(program(X))
+    later = type("Later", (Base,), {})
+    assert compiled(X)[3] == [Derived, later]
+    counters.clear()
+    compiled(X)
+    assert not counters["recompile"]

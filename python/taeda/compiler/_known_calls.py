@@ -204,7 +204,7 @@ def _builtins():
     coroutine = types.CoroutineType
     yield from _as(PURE, coroutine.send, coroutine.throw, coroutine.close)
     yield BaseException.add_note, MUTATES
-    yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__)
+    yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__, type.mro)
     # What tensors do of their own accord.
     yield from _as(UNKNOWN, object.__str__, object.__reduce__)
 

@@ -510,6 +510,9 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
                           PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||
                           Py_IS_TYPE(value.get(), &PyMethodDescr_Type) || value.get() == Py_None;
     if (!is_shown) throw Break{"an attribute of a class"};
+    // A class may get another name without getting another version.
+    if (PyUnicode_Check(value.get()) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      return import(value.get(), sources_.of(Step::Member, pin(object), 0, name));
     return value.release();
   }
   return bind(found, nullptr, type, name);

@@ -649,6 +649,7 @@ PyObject* Capture::call(State& state, Call call) {
       call.callable = descriptor;
     }
   }
+  if (PyObject* classes = call_subclasses(call)) return classes;
   if (call.callable == reinterpret_cast<PyObject*>(&PySuper_Type) && call.values.empty())
     return make_super(state);
   static PyObject* const locals_ = builtin("locals");

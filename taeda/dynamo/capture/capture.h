@@ -252,6 +252,7 @@ class Capture final : public Capturing {
   PyObject* new_tensor(PyTypeObject* type, const Call& call);
   PyObject* make_tensor(const Call& call);
   PyObject* class_item(PyTypeObject* type, PyObject* key);
+  PyObject* call_subclasses(const Call& call);
   PyObject* call_class_getter(PyObject* descriptor, PyObject* name, const Call& call);
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);
