@@ -170,7 +170,9 @@ bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
 }
 
 bool GraphRecorder::is_parameter(PyObject* tensor) const {
-  return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter_class();
+  PyObject* parameter = parameter_class();
+  return parameter && answering_classes(tensor).empty() &&
+         PyType_IsSubtype(class_of(tensor), reinterpret_cast<PyTypeObject*>(parameter));
 }
 
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
@@ -179,6 +181,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
   if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
+  if (!answering_classes(value).empty())
+    throw Break{"the class of what a class with __torch_dispatch__ answers"};
   const bool is_own = is_subclass(value) || made_.contains(tensor_of(value).impl());
   return is_own && Py_TYPE(value) != fake_tensor_class ? Py_TYPE(value) : tensor_type;
 }
@@ -306,6 +310,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
   const WrittenMemory memory(function, args, kwargs);
+  const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
@@ -351,6 +356,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real = false;
   }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
+  if (!answering.empty()) note_answers(answering, result.get());
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
     for_each_tensor(result.get(), [&](PyObject* o) {
       if (!autograd::requires_grad(tensor_of(o))) return;
@@ -369,7 +375,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
   if (!is_in_rehearsal())
-    record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get());
+    record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get(),
+           is_hidden(function, args));
   return result.release();
 }
 

@@ -188,7 +188,13 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   tracer_->add_input(unique_name(name), fake);
   const bool is_subclass = is_of_asked_class(real);
   has_subclasses_ |= is_subclass;
-  Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
+  // Classes of the program may have methods and operators of their own.
+  const bool is_own =
+      is_subclass || (Py_TYPE(real) != tensor_type &&
+                      reinterpret_cast<PyObject*>(Py_TYPE(real)) != parameter_class());
+  Ref object(checked(is_own ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
+  // A handler of operators is asked when the graph runs.
+  fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));

@@ -518,6 +518,9 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   return bind(found, nullptr, type, name);
 }
 
+static constexpr const char* kAnswer =
+    "an attribute of what a class with __torch_dispatch__ answers";
+
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
   if (!recorder_.is_tensor_value(object)) {
@@ -526,6 +529,7 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (_PyType_Lookup(type, name) == nullptr) raise_no_attribute(type, object, name);
     return need(PyObject_GetAttr(object, name));
   }
+  if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
@@ -554,15 +558,18 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  PyTypeObject* type = recorder_.class_of(object);
+  const bool is_answer = !recorder_.answering_classes(object).empty();
+  PyTypeObject* type = is_answer ? recorder_.plain_class() : recorder_.class_of(object);
   if (is_slot(_PyType_Lookup(type, name))) {
     check_class(type);
     return slot_of(object, real, source, name);
   }
+  if (PyObject* own = own_attribute_of_tensor(object, type, name)) return Py_NewRef(own);
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
-  if (found != nullptr && found != plain && recorder_.is_subclass(object))
-    return bind(found, object, Py_TYPE(object), name);  // what the program's class says
+  // What the program's class says.
+  if (found != nullptr && found != plain && type == Py_TYPE(object))
+    return bind(found, object, type, name);
   // What the class of stand-ins has of its own the program does not see. By its own tolist it takes
   // element by element, where these may be values of the graph.
   const bool takes_elements = is_named(name, "tolist") && recorder_.takes_numbers();
@@ -572,14 +579,29 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
   const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
-  if (found == nullptr || !is_of_class) {
-    PyObject* names = tensor_attributes_of(object);
-    if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
-  }
+  if (!is_of_class && is_answer) throw Break{kAnswer};
   static PyObject* const maker = interned("__getattr__");
   if (!is_of_class && _PyType_Lookup(type, maker) == nullptr)
     raise_no_attribute(type, object, name);
   return need(PyObject_GetAttr(object, name));
+}
+
+// What a tensor itself has by a name; null where it has nothing, or its class comes first. That
+// nobody gives a plain tensor an attribute by the name of a method later is no guard. Borrowed.
+PyObject* Capture::own_attribute_of_tensor(PyObject* object, PyTypeObject* type, PyObject* name) {
+  PyObject* of_class = _PyType_Lookup(type, name);
+  if (of_class != nullptr && is_data_descriptor(of_class)) return nullptr;
+  if (of_class != nullptr && type != Py_TYPE(object)) {
+    int source = -1;
+    PyObject* real = recorder_.real_of(object, &source);
+    PyObject** dict = _PyObject_GetDictPtr(real != nullptr ? real : object);
+    if (dict == nullptr || *dict == nullptr) return nullptr;
+    const int is_there = PyDict_Contains(*dict, name);
+    need(is_there);
+    if (!is_there) return nullptr;
+  }
+  PyObject* names = tensor_attributes_of(object);
+  return names != nullptr ? dict_get(names, name) : nullptr;
 }
 
 // What a program gave a tensor as attributes: those of the program's tensor, or of a result.
@@ -698,7 +720,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       recorder_.is_tensor_value(object) && set_requires_grad(object, value == Py_True))
     return;
   if (recorder_.is_value(object)) {
-    PyTypeObject* type = recorder_.class_of(object);
+    if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
+    PyTypeObject* type = recorder_.answering_classes(object).empty() ? recorder_.class_of(object)
+                                                                     : recorder_.plain_class();
     PyObject* found = _PyType_Lookup(type, name);
     if (found != nullptr && is_property(found)) {
       const char* const part = value == nullptr ? "fdel" : "fset";
@@ -713,8 +737,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       check_class(type);
       return set_slot(object, name, value);
     }
-    const bool is_own =
-        recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
+    PyObject* of_stand_in = _PyType_Lookup(Py_TYPE(object), name);
+    const bool is_of_class = (found != nullptr && is_data_descriptor(found)) ||
+                             (of_stand_in != nullptr && is_data_descriptor(of_stand_in));
+    const bool is_own = recorder_.is_tensor_value(object) && !is_of_class;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
     if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
     if (value != nullptr) {

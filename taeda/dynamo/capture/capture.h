@@ -221,6 +221,7 @@ class Capture final : public Capturing {
   PyObject* super_data(PyObject* type, PyObject* object, PyObject* name);
   Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
+  PyObject* own_attribute_of_tensor(PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
   PyObject* slot_of(PyObject* object, PyObject* real, int source, PyObject* name);
   void set_slot(PyObject* object, PyObject* name, PyObject* value);
