@@ -265,6 +265,37 @@ def test_an_error_of_the_program():
         taeda.compile(program, backend="eager")(X)
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_deletion_takes_what_a_class_has_itself(is_own):
+    def make():
+        class Base:
+            v = 1
+
+        class Derived(Base):
+            pass
+
+        made = Derived()
+        if is_own:
+            Derived.v = 2
+
+        def program(x):
+            texts = []
+            for of, name in ((Derived, "v"), (Derived, "v"), (made, "v"), (made, "w"), (Base, "w")):
+                try:
+                    delattr(of, name)
+                except AttributeError as error:
+                    texts.append(str(error))
+            return x * Derived.v, texts
+
+        return program, Derived
+
+    (plain, _), (program, derived) = make(), make()
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    for _ in range(3):
+        assert repr(compiled(X)) == repr(plain(X))
+        assert "v" not in vars(derived) and derived.v == 1
+
+
 def test_data_behind_super_is_guarded():
     class Base:
         scale = 4

@@ -510,6 +510,28 @@ def test_dynamic_sources_are_symbols_at_once():
 
 
 @pytest.mark.parametrize(
+    "sources, shapes, graphs",
+    [
+        ("L['x']:0", [(4, 2), (5, 2), (6, 2)], 1),
+        ("L['x']:0", [(4, 2), (4, 3), (4, 4)], 3),
+        ("L['x']:0, L['x']:1", [(4, 2), (5, 3), (6, 4)], 1),
+        (r"L\['", [(4, 2), (5, 3), (6, 4)], 1),
+        (r"L\['.*'\]:1", [(4, 2), (4, 3)], 1),
+        (".*", [(4, 2), (5, 3)], 1),
+        ("L['x.*']", [(4, 2), (5, 2), (6, 2)], 3),
+        ("x", [(4, 2), (5, 2)], 2),
+    ],
+)
+def test_entries_of_dynamic_sources(sources, shapes, graphs):
+    count = CompileCounter()
+    f = t.compile(lambda x: x.sum(), backend=count, dynamic=False)
+    with compiler.config.patch(dynamic_sources=sources):
+        for shape in shapes:
+            f(t.ones(shape))
+    assert count.frame_count == graphs
+
+
+@pytest.mark.parametrize(
     "settings, graphs",
     [
         ({}, 2),

@@ -1,6 +1,7 @@
 """Calls of tensors' classes inside of captured programs make tensors of the graph."""
 
 import pytest
+from taeda.utils._pytree import tree_map
 from under_test import t
 
 X = t.arange(4.0).reshape(2, 2)
@@ -206,6 +207,192 @@ def test_a_class_that_sees_operators_is_a_break():
     seen, names = names, []
     assert shown(t.compile(program, backend="eager")(X)) == expected
     assert names == seen
+
+
+class Held(Tensor):
+    """A wrapper whose handler wraps results."""
+
+    @staticmethod
+    def __new__(cls, inner, tag="a"):
+        return Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner, tag="a"):
+        self.inner, self.tag = inner, tag
+
+    def tripled(self):
+        return self * 3
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def inner(value):
+            return value.inner if isinstance(value, Held) else value
+
+        made = func(*tree_map(inner, args), **tree_map(inner, kwargs or {}))
+        return cls(made, "made") if isinstance(made, Tensor) else made
+
+
+class Indexed(Held):
+    """A wrapper with operators of Python's own."""
+
+    def __add__(self, other):
+        return self * 100
+
+    def __len__(self):
+        return 77
+
+    def sin(self):
+        return self * 10
+
+
+def class_of_answer(x):
+    y = x * 2
+    return type(y).__name__, isinstance(y, Held), isinstance(y, Tensor), y.inner
+
+
+def choose_by_class(x):
+    y = x.cos() + 1
+    z = y * 2 if isinstance(y, (int, Held)) else y * 3
+    return z.inner
+
+
+def parts_of_answer(x):
+    y = (x * 2).exp()
+    y.note = 5
+    return y.tag, hasattr(y, "inner"), hasattr(y, "none"), y.note, y.tripled().inner, x.tag
+
+
+def own_operators(x):
+    return (x + 1).inner, len(x), x.sin().inner, ((x * 2) + 1).inner, len(x * 2)
+
+
+def match_answer(x):
+    match x * 2:
+        case Held(tag=tag):
+            return tag, x.inner
+        case _:
+            return "none", x.inner
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("kind", [Held, Indexed])
+@pytest.mark.parametrize(
+    "program",
+    [class_of_answer, choose_by_class, parts_of_answer, own_operators, match_answer],
+)
+def test_the_class_of_an_answer_is_the_handlers(program, kind, backend):
+    if program is own_operators and kind is Held:
+        pytest.skip("has none")
+    compiled = t.compile(program, backend=backend)
+    for x in (X, X + 1):
+        assert repr(compiled(kind(x))) == repr(program(kind(x)))
+
+
+def test_answers_that_nobody_asks_for_their_class_are_captured():
+    def program(x, w):
+        y = t.nn.functional.linear(x, w)
+        return y.relu() * y.shape[0] + (1 if isinstance(y, Tensor) else 2)
+
+    counters.clear()
+    compiled = t.compile(program, fullgraph=True)
+    assert compiled(X, Held(X)).inner.equal(program(X, X))
+
+
+class Named(t.nn.Parameter):
+    """A parameter with methods, properties and operators."""
+
+    factor = 3
+
+    def __new__(cls, data, scale=2):
+        made = super().__new__(cls, data)
+        made.scale = scale
+        return made
+
+    def scaled(self):
+        return self * self.scale
+
+    @property
+    def half(self):
+        return self / 2
+
+    @classmethod
+    def named(cls):
+        return cls.__name__
+
+    def __add__(self, other):
+        return self * 10
+
+    def __len__(self):
+        return 77
+
+    def __getitem__(self, place):
+        return self * 100
+
+    def sin(self):
+        return self * 1000
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_methods_of_classes_of_parameters(backend):
+    def values_of(x):
+        return weight.scaled() + x, weight.half, weight + x, weight[0], weight.sin(), t.sin(weight)
+
+    def told(x):
+        return x + 1, len(weight), weight.factor, weight.named(), type(weight).__name__
+
+    weight = Named(X)
+    for function in (values_of, told):
+        compiled = t.compile(function, backend=backend, fullgraph=True)
+        for scale in (2, 2, 5):
+            weight.scale = scale
+            got, expected = compiled(X), function(X)
+            for one, other in zip(got, expected, strict=True):
+                is_like = t.equal(one, other) if isinstance(one, Tensor) else one == other
+                assert is_like and type(one) is type(other)
+
+
+class Bumped(Tensor):
+    """Operators that go on to those of tensors."""
+
+    def __add__(self, other):
+        return super().__add__(other) * 10
+
+    def cos(self):
+        return super().cos() + 1
+
+
+class BumpedParameter(t.nn.Parameter):
+    """The same of a parameter."""
+
+    def __add__(self, other):
+        return super().__add__(other) * 10
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("make", [lambda: X.as_subclass(Bumped), lambda: BumpedParameter(X)])
+def test_operators_of_a_class_run_once(make, backend):
+    def program(x):
+        return x + 1
+
+    x = make()
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    assert compiled(x).equal(program(x)) and type(compiled(x)) is type(program(x))
+    if isinstance(x, Bumped):
+        compiled = t.compile(lambda x: x.cos(), backend=backend, fullgraph=True)
+        assert t.allclose(compiled(x), x.cos())
+
+
+class Preset(Tensor):
+    """An attribute of the class that objects replace."""
+
+    tag = "class"
+
+
+def test_attributes_of_tensors_come_before_those_of_their_class():
+    compiled = t.compile(lambda x: (x + 1, x.tag), backend="eager", fullgraph=True)
+    x = X.as_subclass(Preset)
+    assert compiled(x)[1] == "class"
+    x.tag = "own"
+    assert compiled(x)[1] == "own"
 
 
 class Slotted(t.Tensor):

@@ -183,3 +183,62 @@ def test_warnings_of_flex_attention_come_once(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         flex.flex_attention(q, q, q)
+
+
+@t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.MATH)
+def composed(q):
+    return t.nn.functional.scaled_dot_product_attention(q, q, q)
+
+
+def part_composed(q):
+    with t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.MATH):
+        first = t.nn.functional.scaled_dot_product_attention(q, q, q)
+        inside = t.nn.attention._cur_sdpa_kernel_backends()
+    return first, t.nn.functional.scaled_dot_product_attention(q, q, q), inside
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_the_kernels_of_a_compiled_block(backend):
+    q = t.randn(2, 2, 8, 4, requires_grad=True)
+    kernels = t.nn.attention._cur_sdpa_kernel_backends()
+    whole = t.compile(composed, backend=backend, fullgraph=True)
+    part = t.compile(part_composed, backend=backend, fullgraph=True)
+    for _ in range(2):
+        t.testing.assert_close(whole(q), composed(q))
+        got, expected = part(q), part_composed(q)
+        t.testing.assert_close(got[:2], expected[:2])
+        assert got[2] == expected[2] == [t.nn.attention.SDPBackend.MATH]
+        assert t.nn.attention._cur_sdpa_kernel_backends() == kernels
+
+
+def test_the_kernels_that_a_graph_was_made_with_are_guarded():
+    names = []
+
+    def compiler(graph, inputs):
+        names.append([str(node.target) for node in graph.graph.nodes])
+        return graph
+
+    def attend(q):
+        return t.nn.functional.scaled_dot_product_attention(q, q, q)
+
+    q = t.randn(1, 2, 8, 4)
+    compiled = t.compile(
+        attend, backend=t._dynamo.backends.common.aot_autograd(fw_compiler=compiler)
+    )
+    compiled(q)
+    with t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.MATH):
+        compiled(q)
+    compiled(q)
+    in_one_pass = [any("flash" in name for name in graph) for graph in names]
+    assert in_one_pass == [True, False]
+
+
+def test_a_compiled_block_without_a_kernel_raises():
+    def attend(q):
+        with t.nn.attention.sdpa_kernel(t.nn.attention.SDPBackend.EFFICIENT_ATTENTION):
+            return t.nn.functional.scaled_dot_product_attention(q, q, q)
+
+    kernels = t.nn.attention._cur_sdpa_kernel_backends()
+    with pytest.raises(RuntimeError, match="No viable backend"):
+        t.compile(attend)(t.randn(1, 2, 8, 4))
+    assert t.nn.attention._cur_sdpa_kernel_backends() == kernels

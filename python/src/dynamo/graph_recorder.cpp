@@ -186,7 +186,9 @@ bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
 }
 
 bool GraphRecorder::is_parameter(PyObject* tensor) const {
-  return reinterpret_cast<PyObject*>(class_of(tensor)) == parameter_class();
+  PyObject* parameter = parameter_class();
+  return parameter && answering_classes(tensor).empty() &&
+         PyType_IsSubtype(class_of(tensor), reinterpret_cast<PyTypeObject*>(parameter));
 }
 
 PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
@@ -195,6 +197,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
   if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
+  if (!answering_classes(value).empty())
+    throw Break{"the class of what a class with __torch_dispatch__ answers"};
   const bool is_own = is_subclass(value) || made_.contains(tensor_of(value).impl());
   return is_own && Py_TYPE(value) != fake_tensor_class ? Py_TYPE(value) : tensor_type;
 }
@@ -335,6 +339,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   // What a stand-in tells of itself is no use of the tensor.
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   const WrittenMemory memory(function, args, kwargs);
+  const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
@@ -385,6 +390,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real = false;
   }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
+  if (!answering.empty()) note_answers(answering, result.get());
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
     for_each_tensor(result.get(), [&](PyObject* o) {
       if (!autograd::requires_grad(tensor_of(o))) return;
@@ -404,7 +410,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   }
   if (is_used_again) throw Break{used_again};
   if (!is_in_rehearsal())
-    record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get());
+    record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get(),
+           is_hidden(function, args));
   return result.release();
 }
 

@@ -63,6 +63,8 @@ class GraphRecorder final : public dynamo::Recorder {
   PyTypeObject* class_of(PyObject* value) const override;
   bool is_subclass(PyObject* value) const override;
   bool gets_class(PyObject* value) const override;
+  const std::vector<PyTypeObject*>& answering_classes(PyObject* value) const override;
+  bool may_answer_with(PyObject* value, PyObject* name) const override;
   PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
   PyTypeObject* plain_class() const override;
   dynamo::Overrides overrides() const override;
@@ -168,8 +170,11 @@ class GraphRecorder final : public dynamo::Recorder {
   fx::Node& node_of_body(PyObject* callable);
   std::string unique_name(const std::string& source);
   std::string user_lines();
-  void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result);
-  fx::Node& create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs);
+  bool is_hidden(PyObject* function, PyObject* args) const;
+  void record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs, PyObject* result,
+              bool by_class = false);
+  fx::Node& create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs,
+                   bool by_class = false);
   void learn(PyObject* function) const;
 
   dynamo::Sources& sources_;
@@ -207,6 +212,11 @@ class GraphRecorder final : public dynamo::Recorder {
   bool has_new_histories_ = false;              // inputs got one by writes
   bool has_subclasses_ = false;                 // among the inputs
   std::unordered_set<const TensorImpl*> made_;  // objects that make_subclass made
+  // Results of calls that classes with __torch_dispatch__ answer, with these classes; kept by
+  // `kept_`.
+  std::unordered_map<const TensorImpl*, std::vector<PyTypeObject*>> answers_;
+  std::vector<PyTypeObject*> classes_that_answer(PyObject* args, PyObject* kwargs) const;
+  void note_answers(const std::vector<PyTypeObject*>& classes, PyObject* result);
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;
@@ -217,10 +227,10 @@ class GraphRecorder final : public dynamo::Recorder {
   void begin_without_grad();
   PyObject* kinds_of_outputs() const;
   bool takes_numbers_ = false;  // that only data tells, as values of the graph
-  Ref changing_sources_;        // a pattern of the names of inputs that change; None: of none
+  Ref changing_sources_;        // what a setting says of sizes of inputs, by name; None: nothing
   bool has_constant_ints_ = false, has_constant_floats_ = false;  // also where they changed
   Ref named_logs_;  // a dict of kinds, by function or method
-  bool is_told_to_change(const std::string& name) const;
+  Ref told_changes(const std::string& name) const;
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;

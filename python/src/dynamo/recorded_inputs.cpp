@@ -35,11 +35,10 @@ std::string node_name(const std::string& source) {
 
 }  // namespace
 
-bool GraphRecorder::is_told_to_change(const std::string& name) const {
-  if (changing_sources_.get() == Py_None) return false;
-  const Ref found(
-      checked(PyObject_CallMethod(changing_sources_.get(), "fullmatch", "s", name.c_str())));
-  return found.get() != Py_None;
+// Which sizes of an input a setting names: True for all, a tuple, or None. Of a number, whether.
+Ref GraphRecorder::told_changes(const std::string& name) const {
+  if (changing_sources_.get() == Py_None) return Ref::share(Py_None);
+  return Ref(checked(PyObject_CallFunction(changing_sources_.get(), "s", name.c_str())));
 }
 
 // Remembers the numbers of an input; -1 stands for those that were others before.
@@ -76,16 +75,25 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
                       rank, dynamic_ == Dynamic::Always ? DimDynamic::Duck : DimDynamic::Static),
                   std::vector<fx::DimConstraint>(rank)};
   std::vector<DimDynamic>& dims = changes.dims;
-  if (is_told_to_change(name)) {
+  const Ref told = told_changes(name);
+  if (told.get() == Py_True) {
     dims.assign(rank, DimDynamic::Dynamic);
     return changes;
   }
+  const auto take_told = [&] {
+    const Py_ssize_t count = told.get() == Py_None ? 0 : PyTuple_GET_SIZE(told.get());
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const auto d = static_cast<size_t>(PyLong_AsLong(PyTuple_GET_ITEM(told.get(), i)));
+      if (d < rank) dims[d] = DimDynamic::Dynamic;
+    }
+  };
   // Parameters have the sizes they have.
   PyObject* parameter = parameter_class();
   const int is_parameter = parameter ? PyObject_IsInstance(object, parameter) : 0;
   if (is_parameter < 0) throw_python_error();
   if (is_parameter) {
     dims.assign(rank, DimDynamic::Static);
+    take_told();
     return changes;
   }
   const auto [known, is_new] = history_.sizes.try_emplace(name, t.sizes().begin(), t.sizes().end());
@@ -115,6 +123,7 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   for (size_t d = 0; d < rank; ++d)
     if (marks.dynamic >> d & 1) changes.constraints[d].kind = fx::DimConstraint::Kind::Relaxed;
   read_limits(object, changes.constraints);
+  take_told();
   return changes;
 }
 
@@ -186,7 +195,13 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   tracer_->add_input(unique_name(name), fake);
   const bool is_subclass = is_of_asked_class(real);
   has_subclasses_ |= is_subclass;
-  Ref object(checked(is_subclass ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
+  // Classes of the program may have methods and operators of their own.
+  const bool is_own =
+      is_subclass || (Py_TYPE(real) != tensor_type &&
+                      reinterpret_cast<PyObject*>(Py_TYPE(real)) != parameter_class());
+  Ref object(checked(is_own ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
+  // A handler of operators is asked when the graph runs.
+  fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
   input_of_[fake.impl()] = inputs_.size();
   Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
@@ -267,7 +282,7 @@ PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::st
   // What an autograd Function reads by itself is no input of its node.
   if (is_in_rehearsal()) return nullptr;
   const Natively natively;
-  if (is_told_to_change(name)) {
+  if (told_changes(name).get() != Py_None) {
     history_.changing[name] = true;
   } else if (dynamic_ == Dynamic::Never ||
              (PyFloat_CheckExact(real) ? has_constant_floats_ : has_constant_ints_)) {

@@ -174,8 +174,26 @@ const std::string& package_folder() {
   return *folder;
 }
 
-// Methods are called by name, operators are those of `operator`, attributes are read by getattr.
-fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs) {
+// Whether the class of an input has something of its own by the name of a method of tensors. The
+// program's code behind it is in the graph already.
+bool GraphRecorder::is_hidden(PyObject* function, PyObject* args) const {
+  const bool is_method =
+      Py_IS_TYPE(function, &PyMethodDescr_Type) || Py_IS_TYPE(function, &PyWrapperDescr_Type);
+  if (!is_method) return false;
+  PyObject* name = PyDescr_NAME(function);
+  bool is_one = false;
+  for_each_tensor(args, [&](PyObject* o) {
+    const bool is_own = Py_TYPE(o) != tensor_type && Py_TYPE(o) != fake_tensor_class &&
+                        input_of_.contains(tensor_of(o).impl());
+    is_one |= is_own && _PyType_Lookup(Py_TYPE(o), name) != _PyType_Lookup(tensor_type, name);
+  });
+  return is_one;
+}
+
+// Methods are called by name, operators are those of `operator`, attributes are read by getattr;
+// `by_class`: methods are those of plain tensors.
+fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs,
+                                bool by_class) {
   fx::Kwargs named;
   Py_ssize_t position = 0;
   PyObject *key, *item;
@@ -185,7 +203,9 @@ fx::Node& GraphRecorder::create(PyObject* function, std::vector<fx::Arg> args, P
     const fx::Target read = read_target(op, target);
     return graph_->create(op, read, std::move(args), std::move(named), name_for_target(read));
   };
-  if (Py_IS_TYPE(function, &PyMethodDescr_Type) || Py_IS_TYPE(function, &PyWrapperDescr_Type)) {
+  const bool is_method =
+      Py_IS_TYPE(function, &PyMethodDescr_Type) || Py_IS_TYPE(function, &PyWrapperDescr_Type);
+  if (is_method && !by_class) {
     const Ref name(checked(PyObject_GetAttrString(function, "__name__")));
     bool is_swapped = false;
     if (PyObject* found = operator_of(text_or_empty(name.get()), is_swapped)) {
@@ -276,9 +296,9 @@ static dispatch::Value results_of(PyObject* result) {
 }
 
 void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObject* kwargs,
-                           PyObject* result) {
+                           PyObject* result, bool by_class) {
   const Natively natively;
-  fx::Node& node = create(function, std::move(args), kwargs);
+  fx::Node& node = create(function, std::move(args), kwargs, by_class);
   node.set_meta_value("stack_trace", dispatch::Value(user_lines()));
   kept_.push_back(Ref::share(result));
   // Results that stood for something before stand for it still: writes in place.

@@ -45,17 +45,24 @@ DATA_DEPENDENT = (
 
 
 def _changing_sources():
-    """A pattern of what `taeda.compiler.config.dynamic_sources` names; None without names.
+    """What `taeda.compiler.config.dynamic_sources` says of a source, as a function of its text:
+    a tuple of dimensions, True for all, or None. None without names.
 
-    A name is the text of a source or a pattern of such texts.
+    A name is the text of a source, or a pattern that such texts begin with; `:n` behind it is a
+    dimension.
     """
-    if not compiler_config.dynamic_sources:
+    names = [name for name in compiler_config.dynamic_sources.replace(" ", "").split(",") if name]
+    if not names:
         return None
     import re
 
-    names = [name.strip() for name in compiler_config.dynamic_sources.split(",")]
-    parts = [part for name in names if name for part in (re.escape(name), name)]
-    return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+    parts = [re.fullmatch(r"(.+?)(?::(\d+))?", name).groups() for name in names]
+
+    def changes(text):
+        told = [dim for name, dim in parts if name == text or re.match(name, text)]
+        return True if None in told else tuple(map(int, told)) or None
+
+    return changes
 
 
 def rewrites_assertions():
@@ -72,8 +79,8 @@ def _named_logs():
 
 
 def make_fake_mode(is_whole=False):
-    """The mode of a graph that is captured; whether the graph may hold numbers from data; a pattern
-    of the sources whose sizes and numbers are symbols; what settings say of functions that log.
+    """The mode of a graph that is captured; whether the graph may hold numbers from data; which
+    sources have sizes and numbers that are symbols, and what calls do that log, as settings say.
 
     Functions may read such numbers inside; what they give to the program is a break without it.
     Where the program is to be one graph there is no other way.

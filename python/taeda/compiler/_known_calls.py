@@ -204,7 +204,7 @@ def _builtins():
     coroutine = types.CoroutineType
     yield from _as(PURE, coroutine.send, coroutine.throw, coroutine.close)
     yield BaseException.add_note, MUTATES
-    yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__)
+    yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__, type.mro)
     # What tensors do of their own accord.
     yield from _as(UNKNOWN, object.__str__, object.__reduce__)
 
@@ -322,6 +322,7 @@ _READERS_OF_MODES = (
     *("_get_determinism", "_is_torch_function_enabled", "_is_torch_function_all_disabled"),
     *("promote_types", "can_cast", "is_tensor", "_has_values"),
 )
+_FORMS_OF_ATTENTION = ("math", "flash", "mem_efficient", "cudnn", "overrideable")
 # Factories, which no argument overrides, and tensors inside of function transforms. The recorder's
 # own function mode is none of the program's.
 _OTHER_OPERATORS = (
@@ -340,6 +341,9 @@ def _extension(module):
     yield from _as(OPERATOR, *(getattr(_C, name) for name in _OTHER_OPERATORS))
     yield from _as(PURE, *(getattr(_C, name) for name in _READERS_OF_MODES))
     yield from _as(SETS_MODE, *(getattr(_C, name) for name in _MODE_SETTERS if hasattr(_C, name)))
+    for name in _FORMS_OF_ATTENTION:
+        yield getattr(_C, f"_get_{name}_sdp_enabled"), PURE
+        yield getattr(_C, f"_set_sdp_use_{name}"), SETS_MODE
     guard = _C.DisableTorchFunctionSubclass
     yield from _as(PURE, guard, guard.__enter__, guard.__exit__)
     yield _C._run_backward, IN_TRANSFORM

@@ -43,7 +43,27 @@ bool finds_plainly(PyTypeObject* type) {
              reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
+// The same of writes, but for a __setattr__ of Python, which is called.
+bool sets_plainly(PyTypeObject* type) {
+  if (type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type)) return true;
+  for (const char* text : {"__setattr__", "__delattr__"}) {
+    Owned name(need(interned(text)));
+    PyObject* found = _PyType_Lookup(type, name.get());
+    const bool is_plain = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+                          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
+                              reinterpret_cast<void*>(PyObject_GenericSetAttr);
+    if (!is_plain && (found == nullptr || !PyFunction_Check(found))) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool shows_attributes(PyTypeObject* type) {
+  if (is_namespace(type) || is_thread_local(type)) return true;
+  const bool has_dict = type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
+  return has_dict && finds_plainly(type) && sets_plainly(type) && !is_python_generator_class(type);
+}
 
 bool is_enum_class(PyTypeObject* type) {
   static Loaded meta("enum", "EnumMeta");
@@ -74,7 +94,7 @@ PyObject* Capture::attributes_of(PyObject* object) {
     return dict.get();
   }
   if (outside->attributes != nullptr) return outside->attributes;
-  PyObject* real = outside->twin != nullptr ? outside->twin->original : object;
+  PyObject* real = outside->original != nullptr ? outside->original : object;
   const bool is_by_thread = is_thread_local(Py_TYPE(real));
   Owned dict(is_by_thread ? PyObject_GetAttrString(real, "__dict__")
                           : PyObject_GenericGetDict(real, nullptr));
@@ -126,7 +146,7 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return found.release();
   }
   // Its attributes are known, what C does with them is not.
-  if (is_opaque(object) && shows_attributes(Py_TYPE(object)))
+  if (is_opaque(object) && find(object)->source >= 0 && shows_attributes(Py_TYPE(object)))
     return instance_attribute(object, name);
   if (hooks_.contains(object) && is_named(name, "remove")) {
     static PyObject* const remove = imported("taeda.compiler._capture", "remove_hook");
@@ -145,6 +165,9 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
   }
   if (PyFunction_Check(object)) return function_attribute(object, name);
+  // What a method has not itself is its function's.
+  if (PyMethod_Check(object) && _PyType_Lookup(&PyMethod_Type, name) == nullptr)
+    return attribute(PyMethod_GET_FUNCTION(object), name);
   if (Py_IS_TYPE(object, &PySuper_Type)) {
     Owned type(need(PyObject_GetAttrString(object, "__thisclass__")));
     Owned self(need(PyObject_GetAttrString(object, "__self__")));
@@ -287,7 +310,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
-      return slot_of(object, object, outside->source, name);
+      return slot_of(object, outside->original, outside->source, name);
     }
     return bind_or_ask(found);
   }
@@ -333,6 +356,17 @@ static Owned slot_value(PyObject* real, PyObject* name) {
   Owned value(real == nullptr ? nullptr : PyObject_GenericGetAttr(real, name));
   if (!value) PyErr_Clear();
   return value;
+}
+
+// What CPython says where an attribute that is to be deleted is not the object's own.
+[[noreturn]] static void raise_undeletable(PyObject* object, PyObject* name) {
+  const char* const form = PyType_Check(object) ? "type object '%.50s' has no attribute '%U'"
+                                                : "'%.100s' object has no attribute '%U'";
+  const auto* type =
+      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+  Owned text(need(PyUnicode_FromFormat(form, type->tp_name, name)));
+  PyErr_SetObject(PyExc_AttributeError, text.get());
+  throw Raised{.is_exact = true};
 }
 
 // A slot of an object, as far as the captured program wrote it or as the program's object has it;
@@ -390,6 +424,13 @@ PyObject* Capture::call_getter(PyObject* getter, PyObject* object) {
   return call_nested(function, {own.get(), object});
 }
 
+// `args` of exceptions, which C keeps.
+static bool is_arguments_of_exceptions(PyObject* found) {
+  return Py_IS_TYPE(found, &PyGetSetDescr_Type) &&
+         PyDescr_TYPE(found) == reinterpret_cast<PyTypeObject*>(PyExc_BaseException) &&
+         is_named(PyDescr_NAME(found), "args");
+}
+
 // What an attribute that was found in a class is for an object, or for the class where `object` is
 // null.
 PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, PyObject* name) {
@@ -419,11 +460,14 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   }
   // Functions of C, and descriptors of Python, whose frames come back through the hook.
   const bool is_native = !(Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE);
-  if (is_native && Py_IS_TYPE(found, &PyGetSetDescr_Type) && object != nullptr &&
-      find(object) != nullptr && twin_of(object) == nullptr)
-    throw Break{"an attribute that C computes"};
   // Fields of named tuples read their tuple, which holds stand-ins.
   const bool is_field = object != nullptr && PyTuple_Check(object);
+  if (is_native && is_data_descriptor(found) && !is_field && object != nullptr &&
+      find(object) != nullptr && twin_of(object) == nullptr) {
+    if (!is_arguments_of_exceptions(found)) throw Break{"an attribute that C computes"};
+    Owned value(need(get(found, object, nullptr)));
+    return import(value.get(), sources_.of(Step::Member, find(object)->source, 0, name));
+  }
   if (!is_native && !is_field) {
     Owned descriptor(import(found, source));
     if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};
@@ -485,10 +529,16 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
                           PyTuple_Check(value.get()) || PyCFunction_Check(value.get()) ||
                           Py_IS_TYPE(value.get(), &PyMethodDescr_Type) || value.get() == Py_None;
     if (!is_shown) throw Break{"an attribute of a class"};
+    // A class may get another name without getting another version.
+    if (PyUnicode_Check(value.get()) && (type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      return import(value.get(), sources_.of(Step::Member, pin(object), 0, name));
     return value.release();
   }
   return bind(found, nullptr, type, name);
 }
+
+static constexpr const char* kAnswer =
+    "an attribute of what a class with __torch_dispatch__ answers";
 
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
@@ -498,6 +548,7 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (_PyType_Lookup(type, name) == nullptr) raise_no_attribute(type, object, name);
     return need(PyObject_GetAttr(object, name));
   }
+  if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
@@ -528,15 +579,18 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  PyTypeObject* type = recorder_.class_of(object);
+  const bool is_answer = !recorder_.answering_classes(object).empty();
+  PyTypeObject* type = is_answer ? recorder_.plain_class() : recorder_.class_of(object);
   if (is_slot(_PyType_Lookup(type, name))) {
     check_class(type);
     return slot_of(object, real, source, name);
   }
+  if (PyObject* own = own_attribute_of_tensor(object, type, name)) return Py_NewRef(own);
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
-  if (found != nullptr && found != plain && recorder_.is_subclass(object))
-    return bind(found, object, Py_TYPE(object), name);  // what the program's class says
+  // What the program's class says.
+  if (found != nullptr && found != plain && type == Py_TYPE(object))
+    return bind(found, object, type, name);
   // What the class of stand-ins has of its own the program does not see. By its own tolist it takes
   // element by element, where these may be values of the graph.
   const bool takes_elements = is_named(name, "tolist") && recorder_.takes_numbers();
@@ -546,14 +600,29 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
   const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
-  if (found == nullptr || !is_of_class) {
-    PyObject* names = tensor_attributes_of(object);
-    if (PyObject* own = names != nullptr ? dict_get(names, name) : nullptr) return Py_NewRef(own);
-  }
+  if (!is_of_class && is_answer) throw Break{kAnswer};
   static PyObject* const maker = interned("__getattr__");
   if (!is_of_class && _PyType_Lookup(type, maker) == nullptr)
     raise_no_attribute(type, object, name);
   return need(PyObject_GetAttr(object, name));
+}
+
+// What a tensor itself has by a name; null where it has nothing, or its class comes first. That
+// nobody gives a plain tensor an attribute by the name of a method later is no guard. Borrowed.
+PyObject* Capture::own_attribute_of_tensor(PyObject* object, PyTypeObject* type, PyObject* name) {
+  PyObject* of_class = _PyType_Lookup(type, name);
+  if (of_class != nullptr && is_data_descriptor(of_class)) return nullptr;
+  if (of_class != nullptr && type != Py_TYPE(object)) {
+    int source = -1;
+    PyObject* real = recorder_.real_of(object, &source);
+    PyObject** dict = _PyObject_GetDictPtr(real != nullptr ? real : object);
+    if (dict == nullptr || *dict == nullptr) return nullptr;
+    const int is_there = PyDict_Contains(*dict, name);
+    need(is_there);
+    if (!is_there) return nullptr;
+  }
+  PyObject* names = tensor_attributes_of(object);
+  return names != nullptr ? dict_get(names, name) : nullptr;
 }
 
 // What a program gave a tensor as attributes: those of the program's tensor, or of a result.
@@ -575,6 +644,7 @@ static bool is_plain_value(PyObject* value) {
 PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_written) {
   is_written = false;
   if (class_writes_.empty()) return _PyType_Lookup(type, name);
+  bool is_deleted = false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     const auto write =
@@ -584,10 +654,22 @@ PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_wri
     if (write == class_writes_.end()) {
       const int is_there = base->tp_dict == nullptr ? 0 : PyDict_Contains(base->tp_dict, name);
       need(is_there);
-      if (is_there) return _PyType_Lookup(type, name);
+      if (!is_there) continue;
+      if (!is_deleted) return _PyType_Lookup(type, name);
+      // The program's class still has another.
+      PyObject* found = need(PyDict_GetItemWithError(base->tp_dict, name));
+      if (!is_plain_value(found)) throw Break{"what a base has behind a deleted attribute"};
+      const int place = pin(reinterpret_cast<PyObject*>(base));
+      check_class(base);
+      Owned value(import(found, sources_.of(Step::TypeLookup, place, 0, name)));
+      keep(value.get());
+      is_written = true;
+      return value.get();
     } else if (write->value) {
       is_written = true;
       return write->value.get();
+    } else {
+      is_deleted = true;
     }
   }
   return nullptr;
@@ -606,15 +688,16 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
       !is_plain_value(former) || (of_meta != nullptr && is_data_descriptor(of_meta)))
     throw Break{"a write to an attribute of " + name_of(reinterpret_cast<PyObject*>(type))};
   check_class(type);
-  if (value == nullptr && former == nullptr) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
-  }
-  if (former != nullptr && is_noticed(former))
-    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   const auto write = std::find_if(
       class_writes_.begin(), class_writes_.end(),
       [&](const ClassWrite& w) { return w.type == type && PyUnicode_Compare(w.name, name) == 0; });
+  const int was_there = PyDict_Contains(type->tp_dict, name);
+  need(was_there);
+  const bool is_own = write != class_writes_.end() ? static_cast<bool>(write->value) : was_there;
+  // What a base has stays.
+  if (value == nullptr && !is_own) raise_undeletable(reinterpret_cast<PyObject*>(type), name);
+  if (is_own && is_noticed(former))
+    throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   if (write != class_writes_.end()) {
     write->value = Owned(Py_XNewRef(value));
     return;
@@ -669,7 +752,9 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       recorder_.is_tensor_value(object) && set_requires_grad(object, need_truth(value)))
     return;
   if (recorder_.is_value(object)) {
-    PyTypeObject* type = recorder_.class_of(object);
+    if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
+    PyTypeObject* type = recorder_.answering_classes(object).empty() ? recorder_.class_of(object)
+                                                                     : recorder_.plain_class();
     PyObject* found = _PyType_Lookup(type, name);
     if (found != nullptr && is_property(found)) {
       const char* const part = value == nullptr ? "fdel" : "fset";
@@ -686,8 +771,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       PyObject* real = recorder_.real_of(object, &source);
       return set_slot(object, real, source, name, value);
     }
-    const bool is_own =
-        recorder_.is_tensor_value(object) && _PyType_Lookup(Py_TYPE(object), name) == nullptr;
+    PyObject* of_stand_in = _PyType_Lookup(Py_TYPE(object), name);
+    const bool is_of_class = (found != nullptr && is_data_descriptor(found)) ||
+                             (of_stand_in != nullptr && is_data_descriptor(of_stand_in));
+    const bool is_own = recorder_.is_tensor_value(object) && !is_of_class;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
     if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
     if (value != nullptr) {
@@ -754,8 +841,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if (value != nullptr) {
     dict_set(names, name, value);
   } else if (!dict_delete(names, name)) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
+    raise_undeletable(object, name);
   }
 }
 

@@ -304,7 +304,10 @@ PyObject* Capture::call_mode(const Call& call) {
 PyObject* Capture::length_of(PyObject* object) {
   static PyObject* const name = PyUnicode_InternFromString("__len__");
   if (recorder_.is_tensor_value(object)) {
-    if (recorder_.is_subclass(object) || !recorder_.overrides().modes.empty()) return nullptr;
+    const bool has_own =
+        _PyType_Lookup(Py_TYPE(object), name) != _PyType_Lookup(recorder_.plain_class(), name);
+    if (recorder_.is_subclass(object) || has_own || !recorder_.overrides().modes.empty())
+      return nullptr;
     static PyObject* const shape = PyUnicode_InternFromString("shape");
     Owned sizes(attribute(object, shape));
     return PyTuple_GET_SIZE(sizes.get()) == 0 ? nullptr
@@ -649,6 +652,7 @@ PyObject* Capture::call(State& state, Call call) {
       call.callable = descriptor;
     }
   }
+  if (PyObject* classes = call_subclasses(call)) return classes;
   if (call.callable == reinterpret_cast<PyObject*>(&PySuper_Type) && call.values.empty())
     return make_super(state);
   static PyObject* const locals_ = builtin("locals");

@@ -141,6 +141,7 @@ class Capture final : public Capturing {
   };
   struct Outside {
     int source = -1;
+    PyObject* original = nullptr;    // of the program, kept by `held_`; null for numbers
     Twin* twin = nullptr;            // where the stand-in is one
     PyObject* attributes = nullptr;  // the twin of its __dict__
     bool is_opaque = false;
@@ -221,6 +222,7 @@ class Capture final : public Capturing {
   PyObject* super_data(PyObject* type, PyObject* object, PyObject* name);
   Flow load_super_attr(State& state, int argument);
   PyObject* tensor_attribute(PyObject* object, PyObject* name);
+  PyObject* own_attribute_of_tensor(PyObject* object, PyTypeObject* type, PyObject* name);
   PyObject* tensor_attributes_of(PyObject* object);
   PyObject* slot_of(PyObject* object, PyObject* real, int source, PyObject* name);
   void set_slot(PyObject* object, PyObject* real, int source, PyObject* name, PyObject* value);
@@ -254,6 +256,7 @@ class Capture final : public Capturing {
   PyObject* new_tensor(PyTypeObject* type, const Call& call);
   PyObject* make_tensor(const Call& call);
   PyObject* class_item(PyTypeObject* type, PyObject* key);
+  PyObject* call_subclasses(const Call& call);
   PyObject* call_class_getter(PyObject* descriptor, PyObject* name, const Call& call);
   PyObject* call_partial(State& state, const Call& call);
   PyObject* call_native(const Call& call, CallKind kind);

@@ -191,6 +191,18 @@ PyObject* Capture::call_class_getter(PyObject* descriptor, PyObject* name, const
   return is_shown ? value.release() : nullptr;
 }
 
+// type.__subclasses__(cls): a class statement anywhere may add to them. Null for other calls.
+PyObject* Capture::call_subclasses(const Call& call) {
+  static PyObject* const name = PyUnicode_InternFromString("__subclasses__");
+  const bool is_known = call.callable == _PyType_Lookup(&PyType_Type, name) &&
+                        call.values.size() == 1 && PyType_Check(call.values[0]);
+  if (!is_known) return nullptr;
+  Owned classes = subclasses_of(reinterpret_cast<PyTypeObject*>(call.values[0]));
+  Owned kept(need(classes ? PyList_AsTuple(classes.get()) : nullptr));
+  check(Check::Kind::Subclasses, pin(call.values[0]), kept.get());
+  return classes.release();
+}
+
 // Members of enumerations, what a class or its class says of items, and parameters of generic
 // classes, which are the same at every call.
 PyObject* Capture::class_item(PyTypeObject* type, PyObject* key) {

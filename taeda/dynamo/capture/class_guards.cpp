@@ -44,6 +44,12 @@ bool has_same_names(PyObject* now, PyObject* before, bool is_strict) {
 
 }  // namespace
 
+Owned subclasses_of(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__subclasses__");
+  return Owned(
+      PyObject_CallOneArg(_PyType_Lookup(&PyType_Type, name), reinterpret_cast<PyObject*>(type)));
+}
+
 std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_strict) {
   // Guards outlive the process's last look at this.
   static auto* const known = new std::unordered_map<PyTypeObject*, std::weak_ptr<ClassGuard>>;

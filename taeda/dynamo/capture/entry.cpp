@@ -15,6 +15,7 @@
 #include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/fx/shared_inputs.h"
+#include "taeda/ops/attention/forms.h"
 
 namespace taeda::dynamo {
 
@@ -30,6 +31,7 @@ Modes Modes::now() {
           autocast::is_cache_enabled(),
           {taeda::determinism().is_required, taeda::determinism().is_warning_enough,
            taeda::determinism().fills_memory},
+          attention::enabled_forms(),
           taeda::default_dtype(),
           {autocast::dtype_of(DeviceType::CPU), autocast::dtype_of(DeviceType::CUDA)},
           taeda::default_device(),
@@ -65,6 +67,7 @@ void Modes::restore() const {
   taeda::determinism().is_required = determinism[0];
   taeda::determinism().is_warning_enough = determinism[1];
   taeda::determinism().fills_memory = determinism[2];
+  attention::set_enabled_forms(attention_forms);
   set_default_dtype(default_dtype);
   set_default_device(default_device);
 }
@@ -105,7 +108,8 @@ std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
                   std::vector<Owned>& held, std::string* reason) const {
   if (checks_modes && !(modes == Modes::now())) {
-    if (reason != nullptr) *reason = "grad mode, autocast, determinism or default dtype differ";
+    if (reason != nullptr)
+      *reason = "grad mode, autocast, determinism, forms of attention or default dtype differ";
     return false;
   }
   if (warns && are_warnings_errors()) {

@@ -89,7 +89,8 @@ PyTypeObject* container_of(PyTypeObject* type);
 // types.SimpleNamespace, and classes derived from it: a __dict__, which C compares and shows.
 PyTypeObject* namespace_type();
 bool is_namespace(PyTypeObject* type);
-// Whether C keeps attributes of its instances in a dict and has nothing else of them.
+// Whether attributes of its instances that C does not compute are those of a __dict__, where they
+// are looked for and written as in most objects.
 bool shows_attributes(PyTypeObject* type);
 
 // Whether a filter of the process makes errors of warnings.
@@ -101,7 +102,8 @@ bool& fails_at_breaks();
 // What the thread says about calls of operators.
 struct Modes {
   bool has_grad, is_inference, casts[2], caches_casts;
-  bool determinism[3];  // required, a warning is enough, memory is filled
+  bool determinism[3];       // required, a warning is enough, memory is filled
+  uint32_t attention_forms;  // that may be taken
   DType default_dtype, cast_dtypes[2];
   Device default_device;
   int cast_depth;      // regions of autocast

@@ -236,6 +236,16 @@ PyObject* keyed_item(PyObject* dict, PyObject* key) {
   return value;
 }
 
+bool has_subclasses(PyObject* type, PyObject* expected) {
+  if (!PyType_Check(type)) return false;
+  Owned now = subclasses_of(reinterpret_cast<PyTypeObject*>(type));
+  const bool is_like = now && PyList_GET_SIZE(now.get()) == PyTuple_GET_SIZE(expected);
+  if (!now) PyErr_Clear();
+  for (Py_ssize_t i = 0; is_like && i < PyTuple_GET_SIZE(expected); ++i)
+    if (PyList_GET_ITEM(now.get(), i) != PyTuple_GET_ITEM(expected, i)) return false;
+  return is_like;
+}
+
 bool lacks(PyObject* dict, PyObject* key) {
   const int contains = PyDict_Check(dict) ? PyDict_Contains(dict, key) : 1;
   if (contains < 0) PyErr_Clear();
@@ -274,6 +284,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     }
     case Kind::NoMember: return !has_member(value, check.object);
     case Kind::Member: return has_member(value, check.object);
+    case Kind::Subclasses: return has_subclasses(value, check.object);
     case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
@@ -327,6 +338,7 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
       return str(texts[check.number >> 32], " has ", path, ", which it had not");
     case Kind::NoMember: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::Member: return str(path, " has no ", shown(check.object));
+    case Kind::Subclasses: return str("subclasses of ", path, " are not ", shown(check.object));
     case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
@@ -381,6 +393,7 @@ std::string GuardProgram::text(const Check& check) const {
       return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
     case Kind::NoMember: return str(path, " has no ", shown(check.object));
     case Kind::Member: return str(path, " has ", shown(check.object));
+    case Kind::Subclasses: return str("subclasses of ", path, " are ", shown(check.object));
     case Kind::AbcToken: return "no class was registered with an abstract class";
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);

@@ -107,6 +107,7 @@ struct Check {
     Unbound,      // a slot without a value
     NoMember,     // an object whose slot `object` of its class has no value
     Member,       // an object whose slot `object` of its class has one
+    Subclasses,   // a class from which the classes of the tuple `object` are derived, no others
     AbcToken,     // no class was registered with an abstract one since `object`
   };
   Kind kind;
@@ -115,6 +116,8 @@ struct Check {
   int64_t number = 0;
 };
 
+// What type.__subclasses__ gives: a list, null with an error.
+Owned subclasses_of(PyTypeObject* type);
 // Changes with every class that is registered with an abstract one.
 Owned abc_token();
 // Whether two constants have one class and one value; NaN is any NaN, and -0.0 is not 0.0.

@@ -76,8 +76,14 @@ class Recorder {
   virtual bool set_requires_grad(PyObject* tensor, bool wanted) = 0;
   virtual bool has_symbolic_sizes(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
-  // The class that the program sees.
+  // The class that the program sees. Throws Break where only a run tells it.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
+  // The classes with __torch_dispatch__ that were asked for a value and say of which class it is:
+  // mostly of one of theirs. Empty where the class is known.
+  virtual const std::vector<PyTypeObject*>& answering_classes(PyObject* value) const = 0;
+  // Whether such a value may have something else by a name than plain tensors have: its class does,
+  // or the objects of the program that were asked.
+  virtual bool may_answer_with(PyObject* value, PyObject* name) const = 0;
   // Whether that is a class of the program with a __torch_function__, which calls go to.
   virtual bool is_subclass(PyObject* value) const = 0;
   // Whether a result gets its class behind the graph: one of such a class, or a plain tensor that

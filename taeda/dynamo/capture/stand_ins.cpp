@@ -137,8 +137,6 @@ bool is_thread_local(PyTypeObject* type) {
   return type->tp_init == PyBaseObject_Type.tp_init && is_derived(type, base);
 }
 
-bool shows_attributes(PyTypeObject* type) { return is_namespace(type) || is_thread_local(type); }
-
 bool is_partial(PyObject* object) {
   static PyObject* const type = imported("functools", "partial");
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
@@ -198,6 +196,7 @@ PyObject* Capture::note_outside(PyObject* real, int source, bool is_opaque) {
   stand_ins_[real] = real;
   Outside& outside = outside_[real];
   outside.source = source;
+  outside.original = real;
   outside.is_opaque = is_opaque;
   return Py_NewRef(real);
 }
@@ -208,6 +207,7 @@ PyObject* Capture::stand_for(PyObject* real, PyObject* made, int source) {
   keep(made);
   stand_ins_[real] = made;
   outside_[made].source = source;
+  outside_[made].original = real;
   return made;
 }
 

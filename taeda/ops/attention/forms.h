@@ -22,6 +22,9 @@ enum class Form : int64_t {
 // meanwhile sees the old value or the new one.
 TAEDA_API bool is_enabled(Form form);
 TAEDA_API void set_enabled(Form form, bool value);
+// All switches, a bit per form.
+TAEDA_API uint32_t enabled_forms();
+TAEDA_API void set_enabled_forms(uint32_t forms);
 // "math", "flash", ...: the name in PyTorch's functions.
 TAEDA_API const char* name_of(Form form);
 

@@ -22,21 +22,23 @@ namespace {
 
 constexpr const char* kFormNames[] = {"math", "flash", "mem_efficient", "cudnn", "overrideable"};
 // A bit per form.
-std::atomic<uint32_t> enabled_forms{(1u << std::size(kFormNames)) - 1};
+std::atomic<uint32_t> enabled{(1u << std::size(kFormNames)) - 1};
 
 uint32_t bit_of(Form form) { return 1u << static_cast<int64_t>(form); }
 
 }  // namespace
 
-bool is_enabled(Form form) {
-  return (enabled_forms.load(std::memory_order_relaxed) & bit_of(form)) != 0;
-}
+bool is_enabled(Form form) { return (enabled_forms() & bit_of(form)) != 0; }
+
+uint32_t enabled_forms() { return enabled.load(std::memory_order_relaxed); }
+
+void set_enabled_forms(uint32_t forms) { enabled.store(forms, std::memory_order_relaxed); }
 
 void set_enabled(Form form, bool value) {
   if (value)
-    enabled_forms.fetch_or(bit_of(form), std::memory_order_relaxed);
+    enabled.fetch_or(bit_of(form), std::memory_order_relaxed);
   else
-    enabled_forms.fetch_and(~bit_of(form), std::memory_order_relaxed);
+    enabled.fetch_and(~bit_of(form), std::memory_order_relaxed);
 }
 
 const char* name_of(Form form) { return kFormNames[static_cast<int64_t>(form)]; }

@@ -1,0 +1,147 @@
+"""Attributes of objects whose classes C defines, of methods and of classes in compiled programs."""
+
+import ast
+import ctypes
+import functools
+import io
+
+import pytest
+from under_test import t
+
+X = t.ones(3)
+counters = t._dynamo.utils.counters
+
+
+class FailedError(Exception):
+    """With attributes and a method."""
+
+    def __init__(self, text, code):
+        super().__init__(text)
+        self.code = code
+
+    def doubled(self):
+        return self.code * 2
+
+
+class Text(io.StringIO):
+    """A file with a method of its own."""
+
+    def doubled(self):
+        return self.code * 2
+
+
+class Pair(tuple):
+    """A tuple with attributes."""
+
+
+class Owner:
+    """Whose method has attributes."""
+
+    def method(self, x):
+        return x
+
+
+def with_code(value):
+    value.code = 3
+    return value
+
+
+OBJECTS = {
+    "node": lambda: with_code(ast.parse("a + 1").body[0]),
+    "partial": lambda: with_code(functools.partial(t.add, other=1)),
+    "exception": lambda: with_code(ValueError("a", 2)),
+    "own exception": lambda: FailedError("a", 3),
+    "cached": lambda: with_code(functools.lru_cache(lambda x: x)),
+    "file": lambda: with_code(Text()),
+    "tuple": lambda: with_code(Pair((1, 2))),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_attributes_in_a_dict_beside_what_c_keeps(kind):
+    one, other = OBJECTS[kind](), OBJECTS[kind]()
+
+    def program(x, of):
+        of.code = of.code + 1
+        of.last = x * of.code
+        of.gone = 1
+        del of.gone
+        missing = getattr(of, "missing", None)
+        return of.last + 1, missing, hasattr(of, "gone"), of.__class__.__name__, sorted(vars(of))
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for code in (3, 3, 7):
+        one.code = other.code = code
+        got, expected = compiled(X, one), program(X, other)
+        assert repr(got) == repr(expected)
+        assert one.code == other.code == code + 1 and one.last.equal(other.last)
+
+
+@pytest.mark.parametrize("make", [lambda: FailedError("a", 3), lambda: with_code(Text())])
+def test_methods_of_classes_derived_from_those_of_c(make):
+    of = make()
+    compiled = t.compile(lambda x: x * of.doubled(), backend="eager", fullgraph=True)
+    for code in (3, 3, 5):
+        of.code = code
+        assert compiled(X).equal(X * 2 * code)
+
+
+def test_arguments_of_exceptions_are_guarded():
+    error = KeyError("a", 1)
+    compiled = t.compile(lambda x: (x + 1, error.args), backend="eager", fullgraph=True)
+    for args in (("a", 1), ("b",), ()):
+        error.args = args
+        assert compiled(X)[1] == args
+
+
+def test_what_c_computes_is_a_break():
+    class Point(ctypes.Structure):
+        _fields_ = [("x", ctypes.c_int)]
+
+    point = Point(3)
+    compiled = t.compile(lambda x: x * point.x, backend="eager")
+    for value in (3, 4):
+        point.x = value
+        assert compiled(X).equal(X * value)
+
+
+def test_attributes_of_methods_are_those_of_their_functions():
+    def program(x):
+        method = Owner().method
+        return method(x) * method.by, method.__name__, method.__func__ is Owner.method
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for by in (2, 3):
+        Owner.method.by = by
+        assert repr(compiled(X)) == repr(program(X))
+
+
+def test_names_and_places_of_classes():
+    class Base:
+        pass
+
+    class Derived(Base, dict):
+        class Inner:
+            pass
+
+    def program(x):
+        names = (
+            Derived.__name__,
+            Derived.__qualname__,
+            Derived.__module__,
+            Derived.Inner.__qualname__,
+        )
+        places = Derived.__bases__, Derived.__base__, Derived.__mro__, Derived.mro()
+        return x + 1, names, places, Base.__subclasses__(), type(x).__name__
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert repr(compiled(X)) == repr(program(X))
+    Derived.__name__ = "Another"
+    assert repr(compiled(X)) == repr(program(X))
+    Derived.__qualname__ = "Place.Another"
+    assert repr(compiled(X)) == repr(program(X))
+    later = type("Later", (Base,), {})
+    assert compiled(X)[3] == [Derived, later]
+    counters.clear()
+    compiled(X)
+    assert not counters["recompile"]
