@@ -285,7 +285,9 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written) check_class(Py_TYPE(found));
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-      if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
+      // A field of a struct sequence is a stand-in itself.
+      if (outside == nullptr || PyTuple_Check(object))
+        return need(PyObject_GenericGetAttr(object, name));
       return slot_of(object, object, outside->source, name);
     }
     return bind_or_ask(found);
