@@ -60,6 +60,8 @@ PyObject* cached_function_of(PyObject* callable);
 bool has_end(PyObject* object);
 // The same of an object or of what a container, an iterator of one or an instance holds.
 bool holds_end(PyObject* object);
+// Whether it tells of too little memory or stack, of which a capture needs more than its program.
+bool is_lack_of_room(PyObject* exception);
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -124,7 +126,9 @@ class Capture final : public Capturing {
   bool begins_again() const { return ends_at_ == Abandoned::kAsAWhole; }
   // Why the region ended or was not compiled; empty where the frames returned.
   const std::string& reason() const { return reason_; }
-  // A backend failed: its exception.
+  // Whether there was too little memory or stack for it: the program runs as it is this time.
+  bool lacks_room() const { return lacks_room_; }
+  // A backend failed, or the capture was interrupted: the exception.
   Owned take_failure() { return std::move(failure_); }
 
  private:
@@ -356,6 +360,7 @@ class Capture final : public Capturing {
   static const std::array<Way, 256>& ways();
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
+  void take_own_error();
   // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
   // is one of the program's; `is_own`: no frame ended in the instruction of this number;
   // `saw_symbols`: C did, which frames gave to it.
@@ -461,6 +466,7 @@ class Capture final : public Capturing {
   int64_t break_at_ = 0;       // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
+  bool lacks_room_ = false;
   int64_t doubts_at_ = 0;
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.

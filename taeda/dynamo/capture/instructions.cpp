@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
@@ -264,6 +265,8 @@ Flow Capture::execute(State& state) {
   } catch (const std::exception& error) {
     is_break = is_settled = is_abandoned_ = true;
     reason_ = error.what();
+    python::translate_exception();
+    take_own_error();
   }
   is_looked_at_ = was_looked_at;
   bool is_inside = false;  // of C, which had begun
