@@ -438,6 +438,43 @@ def test_modes_around_a_call_are_noticed(name):
         assert is_same(compiled(X), function(X))
         with MODES[name]():
             assert is_same(compiled(X), function(X))
+def test_members_that_a_set_is_given_stay_different_objects():
+    def grown(a, b, c):
+        seen = set()
+        for one in (a, b, c):
+            if one not in seen:
+                seen.add(one)
+        return a * len(seen)
+
+    def changed(a, b, c):
+        seen = {a}
+        seen.add(b)
+        seen ^= {b, c}
+        seen.add(b)
+        return a * len(seen)
+
+    x, y, z = t.ones(2), t.zeros(2), t.full((2,), 5.0)
+    for function in (grown, changed):
+        compiled = t.compile(function, backend="eager")
+        for args in ((x, y, z), (y, x, z), (x, x, z), (x, y, x), (z, y, y), (x, x, x), (x, y, z)):
+            assert is_same(compiled(*args), function(*args)), (function.__name__, args)
+
+
+def test_parameters_have_one_guard_that_they_are_different():
+    model = nn.Sequential(*(nn.Linear(1, 1) for _ in range(20)))
+
+    def count(x):
+        return x * sum(p.numel() for p in model.parameters())
+
+    told = t._dynamo.explain(count)(X)
+    texts = [guard.text for guard in told.out_guards if " is not " in guard.text]
+    assert 0 < len(texts) <= 4, texts  # of parameters, and of modules by class
+    compiled = t.compile(count, backend="eager")
+    assert is_same(compiled(X), X * 40)
+    model[3].weight = model[2].weight
+    assert is_same(compiled(X), X * 39)
+
+
 
 
 def test_a_break_inside_of_a_scope_keeps_the_scope(capsys):

@@ -33,7 +33,7 @@ UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = r
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
 REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, READS = range(21, 28)
-REMOVES_HOOK = 28
+REMOVES_HOOK, ADDS = range(28, 30)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -91,6 +91,12 @@ _READING_METHODS = {
     "__lt__",
     "__ne__",
     "__reversed__",
+}
+
+# Of containers that keep what they have.
+_ADDING_METHODS = {
+    list: ("append", "extend", "insert"),
+    set: ("add",),
 }
 
 # Methods of tensors that do more than a graph holds, or tell what only a run knows.
@@ -183,7 +189,7 @@ def _container_methods(kind):
         if name in _READING_METHODS or name == "__new__":
             yield value, PURE
         elif callable(value):
-            yield value, MUTATES
+            yield value, ADDS if name in _ADDING_METHODS.get(kind, ()) else MUTATES
 
 
 def _builtins():

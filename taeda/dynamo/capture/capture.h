@@ -406,6 +406,12 @@ class Capture final : public Capturing {
   Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
+  // Members of sets, those that are two: a value that is about to become one, and the set behind
+  // the call (members.cpp).
+  void check_member(PyObject* set, PyObject* value);
+  void note_member_of(PyObject* set, PyObject* value);
+  void note_size(const Call& call, CallKind kind);
+  void forget_size(PyObject* set);
   void import_defaults(TaedaFrame* frame);
   bool is_made(PyObject* function) const { return made_functions_.contains(function); }
   bool holds_values(PyObject* object) const;
@@ -478,6 +484,17 @@ class Capture final : public Capturing {
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
   int num_undivided_ = 0;                             // scopes in which no region ends
+  // What is known of a set to which the program added members; kept.
+  struct Members {
+    Py_ssize_t size = -1;  // of which all members are noted
+    struct Group {         // of one class
+      std::unordered_set<PyObject*> objects;
+      bool is_unknown = false;  // an object of which only a run knows which it is
+      int check = -1;           // of the guards
+    };
+    std::unordered_map<PyTypeObject*, Group> groups;
+  };
+  std::unordered_map<PyObject*, Members> members_of_sets_;
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/variable.h"
@@ -241,6 +242,20 @@ bool lacks(PyObject* dict, PyObject* key) {
 
 }  // namespace
 
+// Two paths to one object, the first of them in the order of addresses.
+static std::optional<std::pair<int, int>> first_twice(const std::vector<int>& sources,
+                                                      const std::vector<PyObject*>& values) {
+  thread_local std::vector<std::pair<PyObject*, int>> found;
+  found.clear();
+  for (const int source : sources) found.emplace_back(values[source], source);
+  std::sort(found.begin(), found.end());
+  const auto twice = std::adjacent_find(
+      found.begin(), found.end(),
+      [](const auto& a, const auto& b) { return a.first == b.first && a.first != nullptr; });
+  if (twice == found.end()) return std::nullopt;
+  return std::pair(twice->second, std::next(twice)->second);
+}
+
 bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& values) const {
   PyObject* value = values[check.source];
   using Kind = Check::Kind;
@@ -264,6 +279,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
+    case Kind::AllDistinct: return !first_twice(groups[check.number], values);
     case Kind::Code:
       return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object &&
              reinterpret_cast<int64_t>(PyFunction_GET_GLOBALS(value)) == check.number;
@@ -315,6 +331,10 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
+    case Kind::AllDistinct: {
+      const auto twice = first_twice(groups[check.number], values);
+      return twice ? str(texts[twice->second], " is ", texts[twice->first]) : path;
+    }
     case Kind::Code:
     case Kind::Definition: return str(path, " is another function");
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
@@ -337,7 +357,8 @@ const char* GuardProgram::name_of(Check::Kind kind) {
     case Kind::Present:
     case Kind::AbsentKey: return "DICT_CONTAINS";
     case Kind::Same:
-    case Kind::Distinct: return "DUPLICATE_INPUT";
+    case Kind::Distinct:
+    case Kind::AllDistinct: return "DUPLICATE_INPUT";
     case Kind::Code: return "CLOSURE_MATCH";
     case Kind::Definition: return "BUILTIN_MATCH";
     case Kind::Tensor: return "TENSOR_MATCH";
@@ -366,6 +387,12 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::AbcToken: return "no class was registered with an abstract class";
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);
+    case Kind::AllDistinct: {
+      std::string others;
+      for (const int source : groups[check.number])
+        if (source != check.source) others += (others.empty() ? "" : " nor ") + texts[source];
+      return str(path, " is not ", others, ", which are distinct");
+    }
     case Kind::Code:
     case Kind::Definition: return str(path, " is the same function");
     case Kind::Tensor: {
@@ -386,7 +413,7 @@ namespace {
 
 bool is_pair(const Check& check) {
   return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
-         check.kind == Check::Kind::AbsentKey;
+         check.kind == Check::Kind::AllDistinct || check.kind == Check::Kind::AbsentKey;
 }
 
 // Whether the outcome of a check of a stable path follows from unchanged dicts.
@@ -469,13 +496,16 @@ void GuardProgram::prepare() {
 void GuardProgram::add_pair(int number) {
   const Check& check = checks[number];
   // Keys may compare as they like.
-  const bool is_stable = check.kind != Check::Kind::AbsentKey && is_stable_[check.source] &&
-                         is_stable_[check.number];
+  if (check.kind == Check::Kind::AbsentKey) return pairs_.push_back(number);
+  std::vector<int> paths{check.source, static_cast<int>(check.number)};
+  if (check.kind == Check::Kind::AllDistinct) paths = groups[check.number];
+  const bool is_stable =
+      std::all_of(paths.begin(), paths.end(), [&](int path) { return is_stable_[path]; });
   if (!is_stable) return pairs_.push_back(number);
   // A path from a kept object has the root -1, which never changes.
-  const int one = root_[check.source], other = root_[check.number];
-  stable_pairs_[one].push_back(number);
-  if (other != one) stable_pairs_[other].push_back(number);
+  std::set<int> roots;
+  for (const int path : paths) roots.insert(root_[path]);
+  for (const int root : roots) stable_pairs_[root].push_back(number);
 }
 
 void GuardProgram::keep_only(const std::vector<bool>& wanted, bool keeps_numbers) {

@@ -97,6 +97,7 @@ struct Check {
     AbsentKey,    // the same, two paths in `number`: dict and key
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
+    AllDistinct,  // groups[number]: paths, `source` the last of them, to as many objects
     Code,         // a function with this code
     Definition,   // a method of C, by the address of its definition
     Tensor,       // tensors[number]
@@ -124,6 +125,7 @@ class GuardProgram {
   std::vector<std::string> texts;  // of sources
   std::vector<Check> checks;       // by source, parents first
   std::vector<TensorGuard> tensors;
+  std::vector<std::vector<int>> groups;  // of sources
   std::vector<std::shared_ptr<const ClassGuard>> classes;
   std::vector<Owned> kept;
   // What a check asks, for people.

@@ -349,7 +349,10 @@ Flow Capture::dispatch(State& state) {
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
   }
-  if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == binary_op) {
+    check_arithmetic(state, at.argument);
+    forget_size(state.peek(2));
+  }
   if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));

@@ -42,6 +42,7 @@ enum class CallKind : uint8_t {
   Number,       // an operator whose number, which data tells, is a value of every graph
   Reads,        // as Pure, and what it does goes by the classes of what its arguments hold
   RemovesHook,  // remove_hook(handle), of a hook that the captured program registered
+  Adds,         // as Mutates, and takes nothing away from its first argument
 };
 
 // What a thread asks before it calls an operator.
