@@ -4,6 +4,8 @@ import enum
 import gc
 import importlib
 import math
+import subprocess
+import sys
 import types
 import weakref
 
@@ -145,6 +147,36 @@ def test_functions_of_the_package_are_watched(monkeypatch):
     assert t.equal(compiled(X), t.relu(X))
     monkeypatch.setattr(t, "relu", lambda x: x * 4)
     assert t.equal(compiled(X), X * 4)
+
+
+PATCHED = """
+import math
+import taeda
+from unittest import mock
+
+def check(function, place, name, with_, expected):
+    now = [2]
+    compiled = taeda.compile(function, backend="eager")
+    with mock.patch.object(place, name, lambda *args: with_(now[0], *args)):
+        for now[0] in (3, 4):
+            assert compiled(x).tolist() == (x * now[0]).tolist(), name
+    assert compiled(x).tolist() == expected.tolist(), name
+    counts.clear()
+    taeda.compile(lambda x: function(x), backend="eager")(x)
+    assert not counts, counts
+
+x = taeda.tensor([-1.0, 2.0])
+counts = taeda._dynamo.utils.counters["graph_break"]
+times = lambda n, x: x * n
+check(lambda x: x.relu(), taeda.Tensor, "relu", times, x.relu())
+check(lambda x: x * math.floor(1.5) * math.sqrt(4), math, "sqrt", lambda n, x: n, x * 2)
+check(lambda x: taeda.relu(x), taeda, "relu", times, x.relu())
+check(lambda x: taeda.ops.aten.relu(x), taeda.ops.aten, "relu", times, x.relu())
+"""
+
+
+def test_functions_that_are_patched_at_the_first_capture():
+    subprocess.run([sys.executable, "-c", PATCHED], check=True)
 
 
 def test_numbers_that_change_compile_twice():
@@ -406,38 +438,6 @@ def test_members_of_sets_stay_different_objects():
         assert is_same(compiled(*args), function(*args))
 
 
-def test_floats_that_change_become_symbols():
-    def function(x, rate):
-        return x * rate + (1 if rate > 0.5 else 0)
-
-    counters.clear()
-    compiled = t.compile(function, backend="eager")
-    for rate in (0.1, 0.2, 0.3, 0.25, 0.7, 0.8, math.inf, 0.9, -0.0, math.nan, 0.4):
-        assert is_same(compiled(X, rate), function(X, rate))
-    # The constant of the first call, and each side of the branch.
-    assert counters["stats"]["unique_graphs"] == 3
-
-
-MODES = {
-    "no_grad": t.no_grad,
-    "inference": t.inference_mode,
-    "autocast": lambda: t.autocast("cpu", dtype=t.bfloat16),
-    "default device": lambda: t.device("meta"),
-}
-
-
-@pytest.mark.parametrize("name", MODES)
-def test_modes_around_a_call_are_noticed(name):
-    weight = nn.Parameter(t.ones(3, 3))
-
-    def function(x):
-        return x @ weight, t.zeros(2).device, t.is_grad_enabled()
-
-    compiled = t.compile(function, backend="eager")
-    for _ in range(2):
-        assert is_same(compiled(X), function(X))
-        with MODES[name]():
-            assert is_same(compiled(X), function(X))
 def test_members_that_a_set_is_given_stay_different_objects():
     def grown(a, b, c):
         seen = set()
@@ -475,6 +475,38 @@ def test_parameters_have_one_guard_that_they_are_different():
     assert is_same(compiled(X), X * 39)
 
 
+def test_floats_that_change_become_symbols():
+    def function(x, rate):
+        return x * rate + (1 if rate > 0.5 else 0)
+
+    counters.clear()
+    compiled = t.compile(function, backend="eager")
+    for rate in (0.1, 0.2, 0.3, 0.25, 0.7, 0.8, math.inf, 0.9, -0.0, math.nan, 0.4):
+        assert is_same(compiled(X, rate), function(X, rate))
+    # The constant of the first call, and each side of the branch.
+    assert counters["stats"]["unique_graphs"] == 3
+
+
+MODES = {
+    "no_grad": t.no_grad,
+    "inference": t.inference_mode,
+    "autocast": lambda: t.autocast("cpu", dtype=t.bfloat16),
+    "default device": lambda: t.device("meta"),
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_modes_around_a_call_are_noticed(name):
+    weight = nn.Parameter(t.ones(3, 3))
+
+    def function(x):
+        return x @ weight, t.zeros(2).device, t.is_grad_enabled()
+
+    compiled = t.compile(function, backend="eager")
+    for _ in range(2):
+        assert is_same(compiled(X), function(X))
+        with MODES[name]():
+            assert is_same(compiled(X), function(X))
 
 
 def test_a_break_inside_of_a_scope_keeps_the_scope(capsys):

@@ -121,6 +121,15 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   if (is_operator(object)) {
     const SessionScope natively(nullptr);
     Owned found(need(PyObject_GetAttr(object, name)));
+    // Namespaces keep what they made, until the program puts something else there.
+    Owned names(PyObject_GenericGetDict(object, nullptr));
+    PyErr_Clear();
+    const Outside* outside = find(object);
+    if (names && outside != nullptr && outside->source >= 0 &&
+        PyDict_GetItem(names.get(), name) == found.get()) {
+      const int dict = sources_.of(Step::InstanceDict, outside->source);
+      return import(found.get(), sources_.of(Step::Item, dict, 0, name));
+    }
     if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
     return found.release();
   }
