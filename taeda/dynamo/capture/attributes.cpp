@@ -617,6 +617,7 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
 bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
   if (recorder_.requires_grad(tensor) == wanted) return true;
   if (!recorder_.set_requires_grad(tensor, wanted)) return false;
+  if (!recorder_.records()) return true;  // the rehearsal's own
   ++writes_;
   keep(tensor);
   requires_grad_[tensor] = wanted;

@@ -720,7 +720,8 @@ PyObject* Capture::call(State& state, Call call) {
     case CallKind::SetsOwnMode: return call_mode(call);
     case CallKind::InTransform: {
       Owned args = tuple_of(call);
-      if (!recorder_.is_in_transform(args.get())) break;
+      // In a rehearsal it is a part of an autograd Function.
+      if (recorder_.records() && !recorder_.is_in_transform(args.get())) break;
       return call_operator(call);
     }
     case CallKind::Function: return call_function(call);

@@ -466,13 +466,13 @@ class Capture final : public Capturing {
   Taker taker_ = Taker::C;         // of the next one
   int64_t num_symbols_given_ = 0;  // to C, by such frames
   bool is_abandoned_ = false;
+  bool lacks_room_ = false;
   bool is_looked_at_ = false;  // what a frame gives that C calls now (called_by_c.cpp)
   Owned interruption_;         // what a handler of a signal raised
   int64_t num_executed_ = 0;   // instructions
   int64_t break_at_ = 0;       // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;
-  bool lacks_room_ = false;
   int64_t doubts_at_ = 0;
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.

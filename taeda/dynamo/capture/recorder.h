@@ -139,6 +139,11 @@ class Recorder {
   virtual PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) = 0;
   virtual bool end_rehearsal() = 0;
   virtual bool is_in_rehearsal() const = 0;
+  // Between them calls make nodes in a rehearsal, too, which `cut` takes out.
+  virtual void begin_body() = 0;
+  virtual void end_body() = 0;
+  // Whether calls make nodes.
+  virtual bool records() const = 0;
   // Runs the derivative of results by the arguments of the rehearsal, as calls of the program;
   // false with an error.
   virtual bool run_backward(PyObject* results) = 0;
