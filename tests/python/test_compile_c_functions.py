@@ -3,11 +3,13 @@
 import bisect
 import collections
 import functools
+import gc
 import heapq
 import importlib
 import itertools
 import math
 import operator
+import os
 
 import pytest
 from compiled_case import is_same, outcome
@@ -249,3 +251,51 @@ def test_what_c_calls_is_part_of_a_graph(program):
     for size in (3, 4, 5):
         assert is_same(compiled(t.ones(size, 2), items), program(t.ones(size, 2), items))
     assert counters["stats"]["unique_graphs"] == 1
+
+
+# ---- struct sequences, which have fields behind their end ----
+
+
+def stat_of(path, size, mtime_ns):
+    path.write_bytes(b"a" * size)
+    os.utime(path, ns=(mtime_ns, mtime_ns))
+    return os.stat(path)
+
+
+def test_struct_sequences_as_arguments(tmp_path):
+    def program(x, at):
+        return x * at.st_size, at.st_mtime_ns, at.st_mtime, at[6], at
+
+    compiled = t.compile(program, backend="eager")
+    for size, mtime_ns in ((3, 10**18), (4, 10**18 + 5), (5, 10**18 + 10**9), (5, 10**18)):
+        at = stat_of(tmp_path / "file", size, mtime_ns)
+        got, expected = compiled(t.ones(2), at), program(t.ones(2), at)
+        gc.collect()  # which visits every field
+        assert is_same(got[:-1], expected[:-1])
+        assert type(got[-1]) is type(at) and repr(got[-1]) == repr(at)
+        assert got[-1].st_mtime_ns == at.st_mtime_ns
+
+
+def test_struct_sequences_across_breaks(tmp_path):
+    def program(x, path):
+        at = os.stat(path)
+        return x * 2, at.st_size, at.st_mtime_ns, os.path.realpath(path)
+
+    compiled = t.compile(program, backend="eager")
+    for size in (3, 4, 5):
+        stat_of(tmp_path / "file", size, 10**18 + size)
+        path = str(tmp_path / "file")
+        assert is_same(compiled(t.ones(2), path), program(t.ones(2), path))
+        gc.collect()
+
+
+def test_struct_sequences_of_tensors():
+    def program(x):
+        found = x.max(0)
+        print(end="")
+        return found.values * 2, found, type(found)
+
+    compiled = t.compile(program, backend="eager")
+    for size in (3, 4, 5):
+        x = t.arange(size * 2.0).reshape(2, size)
+        assert is_same(compiled(x), program(x))

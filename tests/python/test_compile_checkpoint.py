@@ -259,3 +259,38 @@ def test_a_recomputation_that_stops_early_ends_the_scopes_inside():
     t.testing.assert_close(x.grad, y.grad)
     # Inside of a transform this is an error.
     assert t.ones(2).requires_grad_().requires_grad
+
+
+def doubled_twice(x):
+    y = x * 2
+    y[x > 0] = y[x > 0] * 3
+    return y * x
+
+
+MASKED = {
+    "chosen": lambda x: x[x > 0].sin(),
+    "places": lambda x: x[tuple((x > 0).nonzero().unbind(1))].sin(),
+    "written": doubled_twice,
+    "of random numbers": lambda x: x[t.rand(4) > 0.5].sin(),
+    "dropped": lambda x: F.dropout(x.sin(), 0.5),
+    "inside of another": lambda x: checkpoint(lambda v: v[v > 0].sin(), x * 2, use_reentrant=False),
+    "with its size": lambda x: x[x > 0].sin() * x[x > 0].numel(),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks_in_checkpoints(compiled, name):
+    def program(x):
+        return checkpoint(MASKED[name], x, use_reentrant=False) * 2
+
+    run = compiled(program)
+    for seed in (1, 2, 3):
+        results = []
+        for function in (program, run):
+            t.manual_seed(seed)
+            x = t.randn(4, 4, requires_grad=True)
+            y = function(x)
+            y.sum().backward()
+            results.append((y.detach(), x.grad))
+        assert is_same(*results, True)
+    assert not counters["fallback"]

@@ -1,7 +1,15 @@
 """Names of errors and limits that programs use."""
 
+import importlib
+import inspect
+import sys
+import types
+
 import pytest
-from under_test import t
+from compiled_case import is_same
+from under_test import NAME, t
+
+counters = importlib.import_module(f"{NAME}.compiler._counters").counters
 
 
 def test_names_of_errors_that_programs_catch():
@@ -101,3 +109,71 @@ def test_a_program_that_handles_an_error_of_symbolic_sizes(is_bare):
         x = t.ones(size, 3)
         got, expected = compiled(x), function(x)
         assert t.equal(got, expected) if is_bare else got == expected
+
+
+def depth_of(depth, function, *args):
+    return function(*args) if depth == 0 else depth_of(depth - 1, function, *args)
+
+
+DEEP = {
+    "a product": lambda x: x * 2 + 1,
+    "functions that C calls": lambda x: [x * i for i in map(lambda i: i + 1, [1, 2])],
+    "a branch": lambda x: t.cond(x.sum() > 0, lambda v: v * 2, lambda v: v - 1, (x,)),
+    "a handled error": lambda x: x if hasattr(x, "nothing") else x + 1,
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_one_graph_near_the_recursion_limit(name):
+    program = DEEP[name]
+
+    def result(function, depth):
+        try:
+            return depth_of(depth, function, t.ones(2))
+        except RecursionError:
+            return "too deep"
+
+    limit = sys.getrecursionlimit()
+    here = len(inspect.stack(0))
+    try:
+        sys.setrecursionlimit(here + 60)
+        for depth in range(15, 58):
+            t.compiler.reset()
+            compiled = t.compile(program, backend="eager", fullgraph=True)
+            expected = result(program, depth)
+            for _ in range(2):
+                got = result(compiled, depth)
+                # The call of a compiled function is one more.
+                assert got == "too deep" or is_same(got, expected), (depth, got, expected)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_interruptions_of_a_captures_own_work_reach_the_caller(monkeypatch, kind, is_whole):
+    known_calls = importlib.import_module(f"{NAME}.compiler._known_calls")
+    tell, calls = known_calls.tell, []
+
+    def interrupted(name):
+        calls.append(name)
+        raise kind("now")
+
+    compiled = t.compile(lambda x: (x * 2, fresh_module.function(x)), backend="eager")
+    if is_whole:
+        compiled = t.compile(
+            lambda x: fresh_module.function(x) * 2, backend="eager", fullgraph=True
+        )
+    fresh_module = types.ModuleType(f"fresh_{kind.__name__}_{is_whole}")
+    exec("def function(x): return x + 1", vars(fresh_module))
+    monkeypatch.setattr(known_calls, "tell", interrupted)
+    if kind is MemoryError:  # it runs as it is, this time
+        compiled(t.ones(2))
+    else:
+        with pytest.raises(kind, match="now"):
+            compiled(t.ones(2))
+    assert calls
+    monkeypatch.setattr(known_calls, "tell", tell)
+    counters.clear()
+    compiled(t.ones(2))
+    assert counters["stats"]["unique_graphs"] == 1

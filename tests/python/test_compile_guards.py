@@ -4,6 +4,8 @@ import enum
 import gc
 import importlib
 import math
+import subprocess
+import sys
 import types
 import weakref
 
@@ -145,6 +147,36 @@ def test_functions_of_the_package_are_watched(monkeypatch):
     assert t.equal(compiled(X), t.relu(X))
     monkeypatch.setattr(t, "relu", lambda x: x * 4)
     assert t.equal(compiled(X), X * 4)
+
+
+PATCHED = """
+import math
+import taeda
+from unittest import mock
+
+def check(function, place, name, with_, expected):
+    now = [2]
+    compiled = taeda.compile(function, backend="eager")
+    with mock.patch.object(place, name, lambda *args: with_(now[0], *args)):
+        for now[0] in (3, 4):
+            assert compiled(x).tolist() == (x * now[0]).tolist(), name
+    assert compiled(x).tolist() == expected.tolist(), name
+    counts.clear()
+    taeda.compile(lambda x: function(x), backend="eager")(x)
+    assert not counts, counts
+
+x = taeda.tensor([-1.0, 2.0])
+counts = taeda._dynamo.utils.counters["graph_break"]
+times = lambda n, x: x * n
+check(lambda x: x.relu(), taeda.Tensor, "relu", times, x.relu())
+check(lambda x: x * math.floor(1.5) * math.sqrt(4), math, "sqrt", lambda n, x: n, x * 2)
+check(lambda x: taeda.relu(x), taeda, "relu", times, x.relu())
+check(lambda x: taeda.ops.aten.relu(x), taeda.ops.aten, "relu", times, x.relu())
+"""
+
+
+def test_functions_that_are_patched_at_the_first_capture():
+    subprocess.run([sys.executable, "-c", PATCHED], check=True)
 
 
 def test_numbers_that_change_compile_twice():
@@ -404,6 +436,43 @@ def test_members_of_sets_stay_different_objects():
     compiled = t.compile(function, backend="eager")
     for args in ((x, y, z), (y, x, z), (x, x, x), (x, y, x), (z, y, x)):
         assert is_same(compiled(*args), function(*args))
+
+
+def test_members_that_a_set_is_given_stay_different_objects():
+    def grown(a, b, c):
+        seen = set()
+        for one in (a, b, c):
+            if one not in seen:
+                seen.add(one)
+        return a * len(seen)
+
+    def changed(a, b, c):
+        seen = {a}
+        seen.add(b)
+        seen ^= {b, c}
+        seen.add(b)
+        return a * len(seen)
+
+    x, y, z = t.ones(2), t.zeros(2), t.full((2,), 5.0)
+    for function in (grown, changed):
+        compiled = t.compile(function, backend="eager")
+        for args in ((x, y, z), (y, x, z), (x, x, z), (x, y, x), (z, y, y), (x, x, x), (x, y, z)):
+            assert is_same(compiled(*args), function(*args)), (function.__name__, args)
+
+
+def test_parameters_have_one_guard_that_they_are_different():
+    model = nn.Sequential(*(nn.Linear(1, 1) for _ in range(20)))
+
+    def count(x):
+        return x * sum(p.numel() for p in model.parameters())
+
+    told = t._dynamo.explain(count)(X)
+    texts = [guard.text for guard in told.out_guards if " is not " in guard.text]
+    assert 0 < len(texts) <= 4, texts  # of parameters, and of modules by class
+    compiled = t.compile(count, backend="eager")
+    assert is_same(compiled(X), X * 40)
+    model[3].weight = model[2].weight
+    assert is_same(compiled(X), X * 39)
 
 
 def test_floats_that_change_become_symbols():

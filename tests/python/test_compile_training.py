@@ -825,3 +825,83 @@ def test_what_a_detached_tensor_comes_from_gets_no_zeros(backend):
     assert t.equal(x.grad, t.ones(3))
     # An optimizer with weight decay moves what has a gradient of zeros.
     assert scale.grad is None
+
+
+def again(function):
+    """A Function that computes its results once more for its gradients."""
+
+    class Again(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            with t.no_grad():
+                return function(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            with t.enable_grad():
+                x = x.detach().requires_grad_()
+                y = function(x)
+            return t.autograd.grad(y, x, grad)[0]
+
+    return Again.apply
+
+
+def in_both(forward, backward):
+    class Both(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(ctx.saved_tensors[0], grad)
+
+    return Both.apply
+
+
+def sine(x):
+    return checkpoint(lambda v: v.sin() * 2, x, use_reentrant=False)
+
+
+def cosine(x, grad):
+    return checkpoint(lambda v, g: v.cos() * 2 * g, x, grad, use_reentrant=False)
+
+
+def branch(x, grad):
+    return t.cond(x.sum() > 0, lambda g: g * x, lambda g: g.sin(), (grad,))
+
+
+BOTH = in_both(sine, cosine)
+FUNCTIONS = {
+    "checkpoints": BOTH,
+    "branches": in_both(lambda x: branch(x, x * 2), branch),
+    "a branch of a checkpoint": in_both(
+        lambda x: t.cond(x.sum() > 0, sine, lambda v: v * 3, (x,)), cosine
+    ),
+    "computed again": again(lambda x: sine(x) * x),
+    "others inside": in_both(lambda x: BOTH(x) * 2, cosine),
+}
+
+
+@pytest.mark.parametrize("is_inside", [False, True], ids=["alone", "in a checkpoint"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_autograd_that_take_functions(compiled, name, is_inside):
+    def program(x):
+        if not is_inside:
+            return FUNCTIONS[name](x * 2)
+        return checkpoint(lambda v: FUNCTIONS[name](v * 2).cos(), x, use_reentrant=False)
+
+    run = compiled(program, fullgraph=True)
+    for scale in (1.0, -1.0, 0.5):
+        results = []
+        for function in (program, run):
+            x = (t.arange(1.0, 5.0) * scale).requires_grad_()
+            y = function(x)
+            (y * t.arange(4.0)).sum().backward()
+            results.append((y.detach(), x.grad))
+        assert is_same(*results, True)
+    assert not counters["fallback"]
+    assert counters["stats"]["unique_graphs"] == 1

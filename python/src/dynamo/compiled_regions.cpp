@@ -174,7 +174,8 @@ class ActiveCapture final : public dynamo::Capturing {
     if (ends_earlier()) return;
     error = dynamo::Owned(taeda_take_raised());
     owner_.tell("given up", capture_.reason(), code_, line());
-    if (owner_.options_.is_whole && CompiledCall::now) note_for_caller(error.get());
+    const bool may_differ = !error || !dynamo::is_lack_of_room(error.get());
+    if (owner_.options_.is_whole && CompiledCall::now && may_differ) note_for_caller(error.get());
     taeda_set_raised(error.release());
     region_.note_failure(owner_.options_.is_whole);
   }
@@ -185,7 +186,7 @@ class ActiveCapture final : public dynamo::Capturing {
     return !(!is_made && ends_earlier()) && keep(is_made);
   }
   bool close(const std::vector<const State*>& frames) override {
-    if (begins_again() || is_refused()) return false;
+    if (begins_again() || is_refused() || is_skipped()) return false;
     const std::string reason = capture_.reason();
     if (owner_.options_.is_whole || dynamo::fails_at_breaks()) {
       owner_.tell("break", reason, code_, line(), instruction_);
@@ -209,6 +210,7 @@ class ActiveCapture final : public dynamo::Capturing {
  private:
   void note_for_caller(PyObject* error) {
     const dynamo::SessionScope natively(nullptr);
+    const dynamo::StackRoom room;
     Ref text(error ? PyObject_Str(error) : nullptr);
     if (!text) PyErr_Clear();
     const std::string told = text ? ": " + text_of(text.get()) : "";
@@ -260,6 +262,14 @@ class ActiveCapture final : public dynamo::Capturing {
     dynamo::Owned failure = capture_.take_failure();
     if (!failure) return false;
     owner_.error() = Ref(failure.release());
+    return true;
+  }
+
+  // Whether the program runs as it is this time, and is captured at a later call.
+  bool is_skipped() {
+    if (!capture_.lacks_room()) return false;
+    owner_.tell("given up", capture_.reason(), code_, line(), instruction_);
+    region_.note_failure(owner_.options_.is_whole);
     return true;
   }
 
@@ -367,6 +377,7 @@ void CompiledRegions::fail_whole(const std::string& reason, const Places& places
 
 Ref CompiledRegions::unsupported(const std::string& reason, const Places& places) {
   const GraphRecorder::Natively natively;
+  const dynamo::StackRoom room;
   const Ref make(dynamo_error("unsupported"));
   const Ref lines(PyList_New(0));
   for (const auto& [code, line] : places) {
@@ -376,9 +387,8 @@ Ref CompiledRegions::unsupported(const std::string& reason, const Places& places
   }
   Ref error(make && lines ? PyObject_CallFunction(make.get(), "sO", reason.c_str(), lines.get())
                           : nullptr);
-  if (error) return error;
-  PyErr_Clear();
-  return Ref(PyObject_CallFunction(PyExc_RuntimeError, "s", reason.c_str()));
+  // What kept it from being made is an error, too.
+  return error ? std::move(error) : Ref(taeda_take_raised());
 }
 
 bool CompiledRegions::filter(Entry& entry, const GraphRecorder& recorder) {

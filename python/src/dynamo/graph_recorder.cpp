@@ -108,7 +108,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   mode_->on_write = [this](const Tensor& t) {
-    if (!is_in_rehearsal()) writes_.emplace_back(mark(), t.storage());
+    if (records()) writes_.emplace_back(mark(), t.storage());
   };
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
@@ -152,7 +152,13 @@ bool GraphRecorder::is_leaf(PyObject* tensor) {
 }
 
 bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
-  const auto found = input_of_.find(tensor_of(tensor).impl());
+  const Tensor& t = tensor_of(tensor);
+  // A rehearsal has leaves of its own, of which no graph knows.
+  if (!records() && !tracer_->node_of(t)) {
+    autograd::set_requires_grad(t, wanted);
+    return true;
+  }
+  const auto found = input_of_.find(t.impl());
   if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
@@ -245,7 +251,7 @@ PyObject* GraphRecorder::function_of(PyObject* callable) const {
 }
 
 void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
-  if (!is_in_rehearsal()) record(function, args_of_natively(args), nullptr, result);
+  if (records()) record(function, args_of_natively(args), nullptr, result);
 }
 
 PyObject* GraphRecorder::call_natively(PyObject* callable, PyObject* args, PyObject* kwargs) {
@@ -343,13 +349,13 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
-  if (kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
+  if (records() && kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
     throw Break{"a tensor that is made with requires_grad=True"};
   // What a call states about numbers must not make a constant of its condition, nor replace numbers
   // that only data tells: they are arguments as they are, so that the run checks them.
   const bool has_effects = may_have_effects(function);
   std::optional<std::vector<fx::Arg>> stated;
-  if ((has_effects || is_unbacked(args)) && !is_in_rehearsal()) {
+  if ((has_effects || is_unbacked(args)) && records()) {
     const Natively natively;
     stated = args_of(args);
   }
@@ -409,7 +415,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     if (!is_operator && !has_effects) throw Break{"a call for its effect"};
   }
   if (is_used_again) throw Break{used_again};
-  if (!is_in_rehearsal())
+  if (records())
     record(function, stated ? std::move(*stated) : args_of_natively(args), kwargs, result.get(),
            is_hidden(function, args));
   return result.release();
@@ -470,8 +476,18 @@ std::vector<fx::Node*> GraphRecorder::since(size_t mark) const {
 // Inputs stay: their guards do.
 void GraphRecorder::rewind(size_t mark) {
   break_reason_.clear();
+  erase_since(mark);
+}
+
+void GraphRecorder::erase_since(size_t mark) {
   for (fx::Node* node : since(mark)) graph_->erase(*node);
   std::erase_if(writes_, [&](const auto& write) { return write.first >= mark; });
+  const size_t count = std::erase_if(given_, [&](fx::Node* node) {
+    const bool is_needed = !node->users().empty();
+    if (!is_needed) graph_->erase(*node);
+    return !is_needed;
+  });
+  if (count > 0) note_sizes();
 }
 
 int GraphRecorder::output(PyObject* value) {

@@ -91,13 +91,16 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* real_at(int source) const;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
-  size_t mark() const override { return graph_->size() - inputs_.size(); }
+  size_t mark() const override { return graph_->size() - inputs_.size() - given_.size(); }
   void rewind(size_t mark) override;
   void begin_rehearsal(PyObject* args) override;
   PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
   bool end_rehearsal() override;
   bool is_in_rehearsal() const override { return !rehearsals_.empty(); }
   bool run_backward(PyObject* results) override;
+  void begin_body() override;
+  void end_body() override;
+  bool records() const override { return rehearsals_.empty() || rehearsals_.back().num_bodies > 0; }
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
   size_t num_levels() const override;
@@ -168,6 +171,8 @@ class GraphRecorder final : public dynamo::Recorder {
   fx::Node* node_of_fields(PyObject* value);
   void add_body(PyObject* callable, const std::string& name);
   fx::Node& node_of_body(PyObject* callable);
+  fx::Node* node_of_tensor(PyObject* tensor);
+  void erase_since(size_t mark);
   std::string unique_name(const std::string& source);
   std::string user_lines();
   bool is_hidden(PyObject* function, PyObject* args) const;
@@ -236,6 +241,8 @@ class GraphRecorder final : public dynamo::Recorder {
     std::unordered_set<const fx::Node*> known;
     std::unordered_set<const fx::Expr*> foreign;  // symbols
     bool is_closed = true;
+    size_t mark = 0;     // of its beginning
+    int num_bodies = 0;  // in which it is now
     // Of one outside of the transforms that run.
     std::optional<dispatch::BelowAllLevels> outside;
     std::optional<autograd::GradMode> recording;
@@ -243,6 +250,8 @@ class GraphRecorder final : public dynamo::Recorder {
   std::deque<Rehearsal> rehearsals_;  // that run now, outermost first
   Rehearsal& rehearsal() { return rehearsals_.back(); }
   void rehearse(PyObject* args);
+  // Nodes for what bodies take of a rehearsal, which has no nodes for it.
+  std::vector<fx::Node*> given_;
   std::set<std::string> names_;
   // What calls of the graph take and its code has no name for, by the name of the attribute: graphs
   // of their own, and callables that are neither functions nor classes.

@@ -85,6 +85,8 @@ void KnownCalls::learn(PyObject* function) {
   const dynamo::StackRoom room;
   const Ref module(checked(dynamo::imported_module("taeda.compiler._known_calls")));
   const Ref told(checked(PyObject_CallMethod(module.get(), "tell", "O", owner.get())));
+  // What the program patched it may put back.
+  if (told.get() == Py_False) return;
   if (!learned_) learned_ = checked(PySet_New(nullptr));
   if (PySet_Add(learned_, owner.get()) < 0) throw_python_error();
 }

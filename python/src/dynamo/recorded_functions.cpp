@@ -38,7 +38,9 @@ void for_each_input(const fx::Node& node, const std::function<void(fx::Node&)>& 
 }  // namespace
 
 void GraphRecorder::begin_rehearsal(PyObject* args) {
+  const size_t mark = this->mark();
   Rehearsal& rehearsal = rehearsals_.emplace_back();
+  rehearsal.mark = mark;
   rehearsal.args = Ref::share(args);
   for_each_tensor(args,
                   [&](PyObject* o) { rehearsal.known.insert(tracer_->node_of(tensor_of(o))); });
@@ -104,8 +106,29 @@ PyObject* GraphRecorder::begin_plain_rehearsal(PyObject* function, PyObject* arg
 
 bool GraphRecorder::end_rehearsal() {
   const bool is_closed = rehearsal().is_closed;
+  erase_since(rehearsal().mark);
   rehearsals_.pop_back();
   return is_closed;
+}
+
+void GraphRecorder::begin_body() {
+  if (is_in_rehearsal()) ++rehearsal().num_bodies;
+}
+
+void GraphRecorder::end_body() {
+  if (is_in_rehearsal()) --rehearsal().num_bodies;
+}
+
+// The node of a tensor; null for one that is none of the graph's.
+fx::Node* GraphRecorder::node_of_tensor(PyObject* tensor) {
+  const Tensor& t = tensor_of(tensor);
+  fx::Node* node = tracer_->node_of(t);
+  if (node || !is_in_rehearsal() || !fx::is_fake(t)) return node;
+  node = &tracer_->add_input(unique_name("given"), t);
+  given_.push_back(node);
+  rehearsal().known.insert(node);
+  kept_.push_back(Ref::share(tensor));
+  return node;
 }
 
 // What a call of a rehearsal takes.
@@ -260,7 +283,7 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
   // Inputs come first.
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) for_each_input(**node, take);
   for_each_tensor(results.get(), [&](PyObject* o) {
-    fx::Node* node = tracer_->node_of(tensor_of(o));
+    fx::Node* node = node_of_tensor(o);
     if (!node) throw Break{"a tensor that is none of the graph's"};
     take(*node);
   });

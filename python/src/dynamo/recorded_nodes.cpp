@@ -90,7 +90,7 @@ fx::Arg GraphRecorder::arg_of(PyObject* value) {
   if (const auto level = named_.find(value); level != named_.end()) return Arg(*level->second);
   if (name_of_body_.contains(value)) return Arg(node_of_body(value));
   if (is_tensor(value)) {
-    fx::Node* node = tracer_->node_of(tensor_of(value));
+    fx::Node* node = node_of_tensor(value);
     if (!node) throw Break{"a tensor that is none of the graph's"};
     return Arg(*node);
   }
@@ -306,17 +306,18 @@ void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObje
     const Tensor& t = tensor_of(result);
     node.set_val(dispatch::Value(t));
     if (!tracer_->node_of(t)) tracer_->track(t, node);
-    return;
-  }
-  if (PyCapsule_CheckExact(result)) {
+  } else if (PyCapsule_CheckExact(result)) {
     named_[result] = &node;
-    return;
+  } else {
+    tracer_->track_results(node, results_of(result));
   }
-  tracer_->track_results(node, results_of(result));
+  if (is_in_rehearsal())
+    for_each_tensor(result,
+                    [&](PyObject* o) { rehearsal().known.insert(tracer_->node_of(tensor_of(o))); });
 }
 
 void GraphRecorder::note(PyObject* function, PyObject* args, PyObject* result) {
-  if (is_in_rehearsal()) return;
+  if (!records()) return;
   const Natively natively;
   fx::Node& node = create(function, args_of(args), nullptr);
   // Levels have other numbers at other runs.

@@ -109,6 +109,7 @@ struct Functions {
     for (const char* place : places) {
       const Ref module(checked(PyImport_ImportModule(place)));
       if (PyObject* f = PyObject_GetAttrString(module.get(), name)) return f;
+      if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw_python_error();
       PyErr_Clear();
     }
     fail(ErrorKind::Internal, "Python has no function ", name);

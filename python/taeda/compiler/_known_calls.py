@@ -33,7 +33,7 @@ UNKNOWN, PURE, MUTATES, OPERATOR, ENTERED, SETS_MODE, CONSTANT, IN_TRANSFORM = r
 FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
 REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, READS = range(21, 28)
-REMOVES_HOOK = 28
+REMOVES_HOOK, ADDS = range(28, 30)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -91,6 +91,12 @@ _READING_METHODS = {
     "__lt__",
     "__ne__",
     "__reversed__",
+}
+
+# Of containers that keep what they have.
+_ADDING_METHODS = {
+    list: ("append", "extend", "insert"),
+    set: ("add",),
 }
 
 # Methods of tensors that do more than a graph holds, or tell what only a run knows.
@@ -183,12 +189,13 @@ def _container_methods(kind):
         if name in _READING_METHODS or name == "__new__":
             yield value, PURE
         elif callable(value):
-            yield value, MUTATES
+            yield value, ADDS if name in _ADDING_METHODS.get(kind, ()) else MUTATES
 
 
 def _builtins():
     for name, value in vars(builtins).items():
-        if callable(value) and name not in _IMPURE_BUILTINS:
+        # Tools and programs put functions of their own there.
+        if isinstance(value, (types.BuiltinFunctionType, type)) and name not in _IMPURE_BUILTINS:
             yield value, PURE
         is_error = isinstance(value, type) and issubclass(value, BaseException)
         if is_error and "__init__" in vars(value):
@@ -457,30 +464,54 @@ _TABLES = {
 }
 
 
-def table_of(name):
-    """What is known of the functions of a module that is imported, by function."""
+def _is_of(function, name):
+    """Whether a function under a name of a module is not the program's, put in its place."""
+    if isinstance(function, types.FunctionType):
+        owner = function.__globals__.get("__name__")
+    else:
+        owner = getattr(getattr(function, "__objclass__", function), "__module__", None)
+    if not isinstance(owner, str):
+        owner = type(function).__module__
+    root = owner.partition(".")[0].lstrip("_")
+    return root in (name.partition(".")[0].lstrip("_"), "builtins", "torch")
+
+
+def _read_table(name):
+    """(what is known of the functions of a module, whether some are the program's instead)."""
     module = sys.modules.get(name)
     make = _TABLES.get(name, _overridable if name.startswith("taeda.") else None)
-    table = {}
+    table, is_patched = {}, False
     for function, kind in make(module) if make and module else ():
+        if not _is_of(function, name):
+            is_patched = True
+            continue
         try:
             table[function] = kind
         except TypeError:
             continue
-    return table
+    return table, is_patched
+
+
+def table_of(name):
+    """What is known of the functions of a module that is imported, by function."""
+    return _read_table(name)[0]
 
 
 def tell(name):
-    """Tells the capture about the functions of a module."""
+    """Tells the capture about the functions of a module; whether it told of all of them."""
     from operator import attrgetter
 
     if name == "torch" or name.startswith("torch."):  # what the package is called under `taeda run`
         name = "taeda" + name[len("torch") :]
-    _C._dynamo.add_known_calls(table_of(name))
+    table, is_patched = _read_table(name)
+    _C._dynamo.add_known_calls(table)
     for function, place in _SUBSTITUTES.get(name, {}).items():
         own = attrgetter(function)(sys.modules[name])
-        if own not in _noted_substitutes:
+        if not _is_of(own, name):
+            is_patched = True
+        elif own not in _noted_substitutes:
             _C._dynamo.substitute(own, f"taeda.compiler.{place}")
+    return not is_patched
 
 
 _noted = {}

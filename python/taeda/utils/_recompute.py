@@ -11,6 +11,7 @@ import threading
 import weakref
 
 from taeda import _C
+from taeda._sym import _check
 from taeda.autograd import enable_grad
 from taeda.autograd.function import Function
 from taeda.autograd.graph import saved_tensors_hooks
@@ -106,6 +107,13 @@ class _Placeholder:
         self.position = position
 
 
+def _state_sizes(tensor, sizes):
+    """In a trace: sizes that only data tells are those of the forward, whose data it has again."""
+    for now, before in zip(tensor.shape, sizes):
+        if isinstance(now, _C.SymInt) and _C._dynamo.is_unbacked(now):
+            _check(now == before)
+
+
 def _has_any(values):
     return any(value is not None for value in values.values())
 
@@ -120,6 +128,7 @@ class Frame:
         self.metadata_of = metadata_of
         self.placeholders = []  # weak: the graph owns them
         self.metadata = []
+        self.sizes = []
         self.is_forward_done = False
         self.values = {}  # run -> position -> tensor, or None once it was handed out
 
@@ -128,6 +137,7 @@ class Frame:
         placeholder = _Placeholder(len(self.placeholders))
         self.placeholders.append(weakref.ref(placeholder, self._forget(placeholder.position)))
         self.metadata.append(self.metadata_of(tensor))
+        self.sizes.append(tensor.shape)
         return placeholder
 
     def _forget(self, position):
@@ -199,6 +209,7 @@ class _Recomputation:
             self.is_surplus_expected = True
             return tensor
         if frame.placeholders[position]() is not None:
+            _state_sizes(tensor, frame.sizes[position])
             self.values[position] = tensor
         if frame.early_stop and self.count == len(frame.placeholders):
             raise _StopRecomputationError

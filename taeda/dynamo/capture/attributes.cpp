@@ -142,6 +142,15 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   if (is_operator(object)) {
     const SessionScope natively(nullptr);
     Owned found(need(PyObject_GetAttr(object, name)));
+    // Namespaces keep what they made, until the program puts something else there.
+    Owned names(PyObject_GenericGetDict(object, nullptr));
+    PyErr_Clear();
+    const Outside* outside = find(object);
+    if (names && outside != nullptr && outside->source >= 0 &&
+        PyDict_GetItem(names.get(), name) == found.get()) {
+      const int dict = sources_.of(Step::InstanceDict, outside->source);
+      return import(found.get(), sources_.of(Step::Item, dict, 0, name));
+    }
     if (!is_immutable(found.get())) Py_DECREF(note_outside(found.get(), pin(found.get())));
     return found.release();
   }
@@ -309,7 +318,9 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr && !is_written) check_class(Py_TYPE(found));
   if (found != nullptr && !is_written && is_data_descriptor(found)) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-      if (outside == nullptr) return need(PyObject_GenericGetAttr(object, name));
+      // A field of a struct sequence is a stand-in itself.
+      if (outside == nullptr || PyTuple_Check(object))
+        return need(PyObject_GenericGetAttr(object, name));
       return slot_of(object, outside->original, outside->source, name);
     }
     return bind_or_ask(found);
@@ -720,6 +731,7 @@ bool Capture::need_truth(PyObject* value) {
 bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
   if (recorder_.requires_grad(tensor) == wanted) return true;
   if (!recorder_.set_requires_grad(tensor, wanted)) return false;
+  if (!recorder_.records()) return true;  // the rehearsal's own
   ++writes_;
   keep(tensor);
   requires_grad_[tensor] = wanted;

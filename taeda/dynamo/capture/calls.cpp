@@ -183,7 +183,10 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
-    open_deep(value);
+    if (kind == CallKind::Adds && value == call.values[0])
+      open(value);
+    else
+      open_deep(value);
   }
   check_text(call);
   check_hash(call);
@@ -193,22 +196,21 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   if (PyObject* extreme = call_extreme(call)) return extreme;
   if (PyObject* number = call_math(call)) return number;
   if (PyObject* answer = call_finite(call)) return answer;
-  const bool has_items = kind == CallKind::Mutates && !call.values.empty();
-  const Owned items = has_items ? items_of(call.values[0]) : Owned();
+  const bool loses_items = kind == CallKind::Mutates && !call.values.empty();
+  const bool has_items = loses_items || (kind == CallKind::Adds && !call.values.empty());
+  const Owned items = loses_items ? items_of(call.values[0]) : Owned();
   if (has_items) {
     ++writes_;
-    check_ends_in(call.values[0]);
-    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
-      Owned members(need(PySequence_List(call.values[0])));
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.get()); ++i)
-        check_distinct(call.values[1], PyList_GET_ITEM(members.get(), i));
-    }
+    if (loses_items) check_ends_in(call.values[0]);
+    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2)
+      check_member(call.values[0], call.values[1]);
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
-  if (has_items) check_references(call.values[0], items);
+  if (loses_items) check_references(call.values[0], items);
+  note_size(call, kind);
   return result.release();
 }
 
@@ -715,13 +717,15 @@ PyObject* Capture::call(State& state, Call call) {
       --call.positional;
       return call_module(state, call);
     case CallKind::Pure:
-    case CallKind::Mutates: return call_native(call, kind);
+    case CallKind::Mutates:
+    case CallKind::Adds: return call_native(call, kind);
     case CallKind::Reads: return call_reader(call);
     case CallKind::SetsMode:
     case CallKind::SetsOwnMode: return call_mode(call);
     case CallKind::InTransform: {
       Owned args = tuple_of(call);
-      if (!recorder_.is_in_transform(args.get())) break;
+      // In a rehearsal it is a part of an autograd Function.
+      if (recorder_.records() && !recorder_.is_in_transform(args.get())) break;
       return call_operator(call);
     }
     case CallKind::Function: return call_function(call);

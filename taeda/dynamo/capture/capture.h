@@ -60,6 +60,8 @@ PyObject* cached_function_of(PyObject* callable);
 bool has_end(PyObject* object);
 // The same of an object or of what a container, an iterator of one or an instance holds.
 bool holds_end(PyObject* object);
+// Whether it tells of too little memory or stack, of which a capture needs more than its program.
+bool is_lack_of_room(PyObject* exception);
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -124,7 +126,9 @@ class Capture final : public Capturing {
   bool begins_again() const { return ends_at_ == Abandoned::kAsAWhole; }
   // Why the region ended or was not compiled; empty where the frames returned.
   const std::string& reason() const { return reason_; }
-  // A backend failed: its exception.
+  // Whether there was too little memory or stack for it: the program runs as it is this time.
+  bool lacks_room() const { return lacks_room_; }
+  // A backend failed, or the capture was interrupted: the exception.
   Owned take_failure() { return std::move(failure_); }
 
  private:
@@ -362,6 +366,7 @@ class Capture final : public Capturing {
   static const std::array<Way, 256>& ways();
   // Takes the exception at hand where it is Ctrl-C inside of a function of C (interruptions.cpp).
   bool take_interruption_of(const State& state);
+  void take_own_error();
   // Whether the exception at hand is none of the program's for sure (raised.cpp). `is_exact`: it
   // is one of the program's; `is_own`: no frame ended in the instruction of this number;
   // `saw_symbols`: C did, which frames gave to it.
@@ -407,6 +412,12 @@ class Capture final : public Capturing {
   Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
+  // Members of sets, those that are two: a value that is about to become one, and the set behind
+  // the call (members.cpp).
+  void check_member(PyObject* set, PyObject* value);
+  void note_member_of(PyObject* set, PyObject* value);
+  void note_size(const Call& call, CallKind kind);
+  void forget_size(PyObject* set);
   void import_defaults(TaedaFrame* frame);
   bool is_made(PyObject* function) const { return made_functions_.contains(function); }
   bool holds_values(PyObject* object) const;
@@ -461,6 +472,7 @@ class Capture final : public Capturing {
   Taker taker_ = Taker::C;         // of the next one
   int64_t num_symbols_given_ = 0;  // to C, by such frames
   bool is_abandoned_ = false;
+  bool lacks_room_ = false;
   bool is_looked_at_ = false;  // what a frame gives that C calls now (called_by_c.cpp)
   Owned interruption_;         // what a handler of a signal raised
   int64_t num_executed_ = 0;   // instructions
@@ -478,6 +490,17 @@ class Capture final : public Capturing {
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
   int num_undivided_ = 0;                             // scopes in which no region ends
+  // What is known of a set to which the program added members; kept.
+  struct Members {
+    Py_ssize_t size = -1;  // of which all members are noted
+    struct Group {         // of one class
+      std::unordered_set<PyObject*> objects;
+      bool is_unknown = false;  // an object of which only a run knows which it is
+      int check = -1;           // of the guards
+    };
+    std::unordered_map<PyTypeObject*, Group> groups;
+  };
+  std::unordered_map<PyObject*, Members> members_of_sets_;
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;

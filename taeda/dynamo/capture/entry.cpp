@@ -281,11 +281,7 @@ class Steps {
     for (size_t i = 0; i < action.parts.size(); ++i)
       PyTuple_SET_ITEM(items.get(), i, Py_NewRef(part(action, i)));
     if (action.object == nullptr) return items.release();
-    Owned arguments(PyTuple_Pack(1, items.get()));
-    if (!arguments) return nullptr;
-    // A class with a __new__ of its own (a named tuple) is not asked.
-    return PyTuple_Type.tp_new(reinterpret_cast<PyTypeObject*>(action.object), arguments.get(),
-                               nullptr);
+    return make_tuple(reinterpret_cast<PyTypeObject*>(action.object), items.get());
   }
 
   PyObject* call(PyObject* callable, const Action& action) const {

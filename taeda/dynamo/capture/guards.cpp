@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "python/interop/tensor_object.h"
 #include "taeda/autograd/variable.h"
@@ -254,13 +255,18 @@ bool lacks(PyObject* dict, PyObject* key) {
 
 }  // namespace
 
-bool GuardProgram::are_distinct(const std::vector<int>& group,
-                                const std::vector<PyObject*>& values) const {
-  std::vector<PyObject*> objects;
-  objects.reserve(group.size());
-  for (const int id : group) objects.push_back(values[id]);
-  std::sort(objects.begin(), objects.end());
-  return std::adjacent_find(objects.begin(), objects.end()) == objects.end();
+// Two paths to one object, the first of them in the order of addresses.
+static std::optional<std::pair<int, int>> first_twice(const std::vector<int>& sources,
+                                                      const std::vector<PyObject*>& values) {
+  thread_local std::vector<std::pair<PyObject*, int>> found;
+  found.clear();
+  for (const int source : sources) found.emplace_back(values[source], source);
+  std::sort(found.begin(), found.end());
+  const auto twice = std::adjacent_find(
+      found.begin(), found.end(),
+      [](const auto& a, const auto& b) { return a.first == b.first && a.first != nullptr; });
+  if (twice == found.end()) return std::nullopt;
+  return std::pair(twice->second, std::next(twice)->second);
 }
 
 bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& values) const {
@@ -288,7 +294,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::AbcToken: return is_abc_token(check.object);
     case Kind::Same: return value == values[check.number];
     case Kind::Distinct: return value != values[check.number];
-    case Kind::AllDistinct: return are_distinct(groups[check.number], values);
+    case Kind::AllDistinct: return !first_twice(groups[check.number], values);
     case Kind::Code:
       return PyFunction_Check(value) && PyFunction_GET_CODE(value) == check.object &&
              reinterpret_cast<int64_t>(PyFunction_GET_GLOBALS(value)) == check.number;
@@ -342,7 +348,10 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::AbcToken: return "a class was registered with an abstract class";
     case Kind::Same: return str(path, " is not ", texts[check.number], " any more");
     case Kind::Distinct: return str(path, " is ", texts[check.number]);
-    case Kind::AllDistinct: return "two objects that were two are one";
+    case Kind::AllDistinct: {
+      const auto twice = first_twice(groups[check.number], values);
+      return twice ? str(texts[twice->second], " is ", texts[twice->first]) : path;
+    }
     case Kind::Code:
     case Kind::Definition: return str(path, " is another function");
     case Kind::Tensor: return str("tensor '", path, "' ", tensors[check.number].difference(value));
@@ -398,9 +407,10 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::Same: return str(path, " is ", texts[check.number]);
     case Kind::Distinct: return str(path, " is not ", texts[check.number]);
     case Kind::AllDistinct: {
-      std::string all;
-      for (const int one : groups[check.number]) all += (all.empty() ? "" : ", ") + texts[one];
-      return str(all, " are different objects");
+      std::string others;
+      for (const int source : groups[check.number])
+        if (source != check.source) others += (others.empty() ? "" : " nor ") + texts[source];
+      return str(path, " is not ", others, ", which are distinct");
     }
     case Kind::Code:
     case Kind::Definition: return str(path, " is the same function");
@@ -504,24 +514,17 @@ void GuardProgram::prepare() {
 
 void GuardProgram::add_pair(int number) {
   const Check& check = checks[number];
-  if (check.kind == Check::Kind::AllDistinct) {
-    const std::vector<int>& group = groups[check.number];
-    if (!std::all_of(group.begin(), group.end(), [&](int id) { return is_stable_[id]; }))
-      return pairs_.push_back(number);
-    for (const int id : group) {
-      std::vector<int>& known = stable_pairs_[root_[id]];
-      if (known.empty() || known.back() != number) known.push_back(number);
-    }
-    return;
-  }
   // Keys may compare as they like.
+  if (check.kind == Check::Kind::AbsentKey) return pairs_.push_back(number);
+  std::vector<int> paths{check.source, static_cast<int>(check.number)};
+  if (check.kind == Check::Kind::AllDistinct) paths = groups[check.number];
   const bool is_stable =
-      check.kind != Check::Kind::AbsentKey && is_stable_[check.source] && is_stable_[check.number];
+      std::all_of(paths.begin(), paths.end(), [&](int path) { return is_stable_[path]; });
   if (!is_stable) return pairs_.push_back(number);
   // A path from a kept object has the root -1, which never changes.
-  const int one = root_[check.source], other = root_[check.number];
-  stable_pairs_[one].push_back(number);
-  if (other != one) stable_pairs_[other].push_back(number);
+  std::set<int> roots;
+  for (const int path : paths) roots.insert(root_[path]);
+  for (const int root : roots) stable_pairs_[root].push_back(number);
 }
 
 void GuardProgram::keep_only(const std::vector<bool>& wanted, bool keeps_numbers) {

@@ -99,7 +99,7 @@ struct Check {
     AbsentKey,    // the same, two paths in `number`: dict and key
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
-    AllDistinct,  // the values of the paths groups[number] are all different objects
+    AllDistinct,  // groups[number]: paths, `source` the last of them, to as many objects
     Code,         // a function with this code
     Definition,   // a method of C, by the address of its definition
     Tensor,       // tensors[number]
@@ -131,8 +131,8 @@ class GuardProgram {
   std::vector<std::string> texts;  // of sources
   std::vector<Check> checks;       // by source, parents first
   std::vector<TensorGuard> tensors;
+  std::vector<std::vector<int>> groups;  // of sources
   std::vector<std::shared_ptr<const ClassGuard>> classes;
-  std::vector<std::vector<int>> groups;  // of paths
   std::vector<Owned> kept;
   // What a check asks, for people.
   std::string text(const Check& check) const;
@@ -220,7 +220,6 @@ class GuardProgram {
   mutable Witness witness_;
 
   bool holds(const Check& check, const std::vector<PyObject*>& values) const;
-  bool are_distinct(const std::vector<int>& group, const std::vector<PyObject*>& values) const;
   std::string explain(const Check& check, const std::vector<PyObject*>& values) const;
 };
 

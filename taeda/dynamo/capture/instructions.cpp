@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
@@ -264,6 +265,8 @@ Flow Capture::execute(State& state) {
   } catch (const std::exception& error) {
     is_break = is_settled = is_abandoned_ = true;
     reason_ = error.what();
+    python::translate_exception();
+    take_own_error();
   }
   is_looked_at_ = was_looked_at;
   bool is_inside = false;  // of C, which had begun
@@ -346,7 +349,10 @@ Flow Capture::dispatch(State& state) {
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
   }
-  if (at.opcode == binary_op) check_arithmetic(state, at.argument);
+  if (at.opcode == binary_op) {
+    check_arithmetic(state, at.argument);
+    forget_size(state.peek(2));
+  }
   if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));

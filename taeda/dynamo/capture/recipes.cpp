@@ -275,7 +275,7 @@ class Recipes {
   int tuple(PyObject* object) {
     Action action{.kind = Action::Kind::Tuple};
     if (!PyTuple_CheckExact(object)) action.object = reinterpret_cast<PyObject*>(Py_TYPE(object));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    for (Py_ssize_t i = 0; i < num_fields(object); ++i)
       action.parts.push_back(value(PyTuple_GET_ITEM(object, i)));
     const int made = note(object, add(std::move(action)));
     if (!PyTuple_CheckExact(object)) fill_attributes(made, object);

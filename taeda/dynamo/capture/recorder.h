@@ -42,6 +42,7 @@ enum class CallKind : uint8_t {
   Number,       // an operator whose number, which data tells, is a value of every graph
   Reads,        // as Pure, and what it does goes by the classes of what its arguments hold
   RemovesHook,  // remove_hook(handle), of a hook that the captured program registered
+  Adds,         // as Mutates, and takes nothing away from its first argument
 };
 
 // What a thread asks before it calls an operator.
@@ -148,6 +149,11 @@ class Recorder {
   virtual PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) = 0;
   virtual bool end_rehearsal() = 0;
   virtual bool is_in_rehearsal() const = 0;
+  // Between them calls make nodes in a rehearsal, too, which `cut` takes out.
+  virtual void begin_body() = 0;
+  virtual void end_body() = 0;
+  // Whether calls make nodes.
+  virtual bool records() const = 0;
   // Runs the derivative of results by the arguments of the rehearsal, as calls of the program;
   // false with an error.
   virtual bool run_backward(PyObject* results) = 0;

@@ -1,5 +1,6 @@
 #include "taeda/dynamo/capture/source.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "python/interop/tensor_object.h"
@@ -92,6 +93,34 @@ PyObject* same_view(PyObject* view, PyObject* mapping) {
                        : PyDictValues_Check(view) ? "values"
                                                   : "items";
   return PyObject_CallMethod(mapping, method, nullptr);
+}
+
+namespace {
+
+// Of a class of struct sequences, which no class statement derives from; -1 for others.
+Py_ssize_t num_fields_of(PyTypeObject* type) {
+  if (type == &PyTuple_Type || (type->tp_flags & Py_TPFLAGS_BASETYPE)) return -1;
+  static PyObject* const name = PyUnicode_InternFromString("n_fields");
+  PyObject* number = _PyType_Lookup(type, name);
+  return number != nullptr && PyLong_CheckExact(number) ? PyLong_AsSsize_t(number) : -1;
+}
+
+}  // namespace
+
+Py_ssize_t num_fields(PyObject* tuple) {
+  return std::max(num_fields_of(Py_TYPE(tuple)), PyTuple_GET_SIZE(tuple));
+}
+
+PyObject* make_tuple(PyTypeObject* type, PyObject* fields) {
+  if (num_fields_of(type) < 0) {
+    Owned arguments(PyTuple_Pack(1, fields));
+    return arguments ? PyTuple_Type.tp_new(type, arguments.get(), nullptr) : nullptr;
+  }
+  // It has room for all fields, as many as its collector visits.
+  PyObject* made = PyStructSequence_New(type);
+  for (Py_ssize_t i = 0; made != nullptr && i < PyTuple_GET_SIZE(fields); ++i)
+    PyStructSequence_SetItem(made, i, Py_NewRef(PyTuple_GET_ITEM(fields, i)));
+  return made;
 }
 
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
@@ -192,7 +221,9 @@ PyObject* keep(PyObject* made, std::vector<Owned>& held) {
 
 PyObject* item_of_sequence(PyObject* parent, int index) {
   if (PyTuple_Check(parent))
-    return index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, index) : nullptr;
+    return index < PyTuple_GET_SIZE(parent) || index < num_fields(parent)
+               ? PyTuple_GET_ITEM(parent, index)
+               : nullptr;
   if (!PyList_Check(parent) || index >= PyList_GET_SIZE(parent)) return nullptr;
   return PyList_GET_ITEM(parent, index);
 }

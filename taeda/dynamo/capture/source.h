@@ -116,6 +116,11 @@ PyObject* viewed_mapping(PyObject* object);
 // The same kind of view of another dict: a new reference.
 PyObject* same_view(PyObject* view, PyObject* mapping);
 
+// How many fields a tuple has: a struct sequence (os.stat_result) has some behind its end.
+Py_ssize_t num_fields(PyObject* tuple);
+// A tuple of a class with these fields, whose __new__ is not asked.
+PyObject* make_tuple(PyTypeObject* type, PyObject* fields);
+
 // What an item of the dict that functools.lru_cache keeps holds, borrowed; null where that is not
 // known.
 PyObject* remembered_result(PyObject* place);

@@ -68,6 +68,11 @@ PyObject* Capture::call_body(const Call& call) {
   const std::vector<const void*> writes = pending_writes();
   open_deep(call.values[1]);
   open(call.values[2]);
+  struct Scope {
+    explicit Scope(Recorder& recorder) : recorder(recorder) { recorder.begin_body(); }
+    ~Scope() { recorder.end_body(); }
+    Recorder& recorder;
+  } const body_of_rehearsal(recorder_);
   Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
   if (is_broken_) return result.release();
   if (pending_writes() != writes)

@@ -327,13 +327,14 @@ PyObject* Capture::import_slice(PyObject* real, int source) {
   return stand_for(real, need(PySlice_New(parts[0].get(), parts[1].get(), parts[2].get())), source);
 }
 
-// Named tuples and Size keep their class. A tuple of constants is a constant.
+// Named tuples, struct sequences and Size keep their class. A tuple of constants is a constant.
 PyObject* Capture::import_tuple(PyObject* real, int source) {
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   check(Check::Kind::Length, source, nullptr, PyTuple_GET_SIZE(real));
-  Owned items(need(PyTuple_New(PyTuple_GET_SIZE(real))));
+  const Py_ssize_t count = num_fields(real);
+  Owned items(need(PyTuple_New(count)));
   bool is_same = true;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(real); ++i) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PyTuple_GET_ITEM(real, i);
     PyObject* own = import(item, sources_.of(Step::Index, source, static_cast<int>(i)));
     is_same &= own == item;
@@ -342,11 +343,8 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
   PyObject* made = nullptr;
   if (is_same) {
     made = Py_NewRef(real);
-  } else if (PyTuple_CheckExact(real)) {
-    made = items.release();
   } else {
-    Owned arguments(need(PyTuple_Pack(1, items.get())));
-    made = need(PyTuple_Type.tp_new(Py_TYPE(real), arguments.get(), nullptr));
+    made = need(make_tuple(Py_TYPE(real), items.get()));
   }
   return stand_for(real, made, source);
 }
