@@ -228,12 +228,22 @@ class Writer {
     return {Result::Kind::Input, i};
   }
 
+  // Whether autograd knows a tensor as a view of the base, and not of another one that lies there.
+  bool is_view_of(const Tensor& t, Result base) {
+    const TensorImpl* const root = t.impl()->view_base();
+    const auto own = bases_.find(memory(t));
+    const bool is_input = base.kind == Result::Kind::Input;
+    if (!root || (!is_input && own == bases_.end())) return root != nullptr;
+    const TensorImpl* const at = (is_input ? input(base.number) : own->second).impl();
+    return root == at || root == at->view_base();
+  }
+
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
-    const bool is_view = t.impl()->view_base(), has_none = !has_gradient(t);
+    const bool is_view = is_view_of(t, base), has_none = !has_gradient(t);
     const bool is_unrecorded =
         base_requires_grad && has_none && is_view && autograd::requires_grad(t);
-    // What detach gives is no view for autograd.
+    // What detach gives is no view for autograd, and neither are views of it.
     const bool is_detached = has_none && !is_unrecorded && (base_requires_grad || !is_view);
     View view{
         node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_detached, is_unrecorded};

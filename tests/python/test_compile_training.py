@@ -695,6 +695,21 @@ def told_behind_a_view_with_gradients(x):
     return view * 2, view.requires_grad
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_views_of_a_detached_tensor_keep_no_flag_of_it(backend):
+    def program(x):
+        view, y = x.detach().view(-1), x + 1
+        part = y.data[1:]
+        x.requires_grad_()
+        return view, y, part
+
+    for run in (program, t.compile(program, backend=backend, fullgraph=True)):
+        view, y, part = run(x := t.ones(3))
+        y.requires_grad_()
+        assert view.data_ptr() == x.data_ptr() and x.requires_grad
+        assert not view.requires_grad and not part.requires_grad
+
+
 @pytest.mark.parametrize(
     "program, breaks",
     [
