@@ -76,7 +76,8 @@ class Writer {
     const Node* node;  // of the graph; null where the memory is told by `look`
     Result base;
     std::vector<Arg> look;
-    bool is_detached;
+    bool is_detached;    // from the base's history
+    bool is_unrecorded;  // requires gradients with the base, and has none
   };
 
   const Tensor& input(size_t i) const { return program_.inputs[i].get<Tensor>(); }
@@ -237,12 +238,25 @@ class Writer {
     return {Result::Kind::Input, i};
   }
 
+  // Whether autograd knows a tensor as a view of the base, and not of another one that lies there.
+  bool is_view_of(const Tensor& t, Result base) {
+    const TensorImpl* const root = t.impl()->view_base();
+    const auto own = bases_.find(memory(t));
+    const bool is_input = base.kind == Result::Kind::Input;
+    if (!root || (!is_input && own == bases_.end())) return root != nullptr;
+    const TensorImpl* const at = (is_input ? input(base.number) : own->second).impl();
+    return root == at || root == at->view_base();
+  }
+
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
-    // What detach gives is no view for autograd.
-    const bool is_apart = base_requires_grad || !t.impl()->view_base();
+    const bool is_view = is_view_of(t, base), has_none = !has_gradient(t);
+    const bool is_unrecorded =
+        base_requires_grad && has_none && is_view && autograd::requires_grad(t);
+    // What detach gives is no view for autograd, and neither are views of it.
+    const bool is_detached = has_none && !is_unrecorded && (base_requires_grad || !is_view);
     View view{
-        node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_apart && !has_gradient(t)};
+        node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_detached, is_unrecorded};
     if (!follow(*view.node, base)) {
       TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
                        "a result looks at another one in a way that is not compiled");
@@ -353,6 +367,15 @@ class Writer {
     made_->call(ops::copy_, {Arg(target), Arg(values[*w.value])});
   }
 
+  Arg unrecorded(Node& view) {
+    const auto region = make_intrusive<Graph>();
+    Node& given = region->placeholder("view");
+    region->output(Arg::tuple({Arg(region->call(ops::alias, {Arg(given)}))}));
+    Node& made = made_->call(get_builtin("wrap_with_set_grad_enabled"),
+                             {Arg(false), Arg(region), Arg(view)});
+    return Arg(made_->call(get_builtin("getitem"), {Arg(made), Arg(int64_t{0})}));
+  }
+
   Arg write_view(const View& view, const std::vector<Node*>& inputs,
                  const std::vector<Node*>& values) {
     const bool is_input = view.base.kind == Result::Kind::Input;
@@ -366,6 +389,7 @@ class Writer {
       made = &made_->call(ops::as_strided, std::move(args));
     }
     if (view.is_detached) return Arg(made_->call(ops::detach, {Arg(made)}));
+    if (view.is_unrecorded) return unrecorded(*made);
     // The graph has one value for tensors that are several in the program.
     const bool is_taken = made == base || !given_.insert(made).second;
     return Arg(is_taken ? made_->call(ops::alias, {Arg(made)}) : *made);

@@ -753,6 +753,22 @@ def test_detached_tensors_are_tensors_of_their_own(f):
     assert facts(aot_function(f, nop)) == facts(f)
 
 
+@pytest.mark.parametrize("is_result", [False, True])
+def test_views_without_gradients_require_them_with_their_base(is_result):
+    def f(x):
+        y = x * 2 if is_result else x
+        with t.no_grad():
+            view = y.view(-1)
+        return y, view, view.detach(), y[1:]
+
+    x = t.ones(2, 3, requires_grad=True)
+    facts = [
+        [(v.requires_grad, v.is_leaf, v._is_view(), v.shape) for v in run(x)]
+        for run in (aot_function(f, nop), f)
+    ]
+    assert facts[0] == facts[1]
+
+
 class Two(t.Tensor):
     """Holds two tensors, of which one may be another wrapper."""
 

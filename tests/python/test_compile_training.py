@@ -673,6 +673,59 @@ def test_a_view_requires_gradients_with_its_base(compiled, is_view_first):
         assert flag and thrice.requires_grad and twice.requires_grad
 
 
+def told_behind_a_view(x):
+    view = x.view(-1)
+    x.requires_grad_()
+    return view * 2, view.requires_grad
+
+
+def told_behind_a_view_without_gradients(x):
+    x.requires_grad_()
+    with t.no_grad():
+        view = x.view(-1)
+    flag = view.requires_grad
+    x.requires_grad_(False)
+    return view * 2, flag
+
+
+def told_behind_a_view_with_gradients(x):
+    x.requires_grad_()
+    view = x.view(-1)
+    x.requires_grad_(False)
+    return view * 2, view.requires_grad
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_views_of_a_detached_tensor_keep_no_flag_of_it(backend):
+    def program(x):
+        view, y = x.detach().view(-1), x + 1
+        part = y.data[1:]
+        x.requires_grad_()
+        return view, y, part
+
+    for run in (program, t.compile(program, backend=backend, fullgraph=True)):
+        view, y, part = run(x := t.ones(3))
+        y.requires_grad_()
+        assert view.data_ptr() == x.data_ptr() and x.requires_grad
+        assert not view.requires_grad and not part.requires_grad
+
+
+@pytest.mark.parametrize(
+    "program, breaks",
+    [
+        (told_behind_a_view, 1),
+        (told_behind_a_view_without_gradients, 1),
+        (told_behind_a_view_with_gradients, 0),
+    ],
+)
+def test_views_that_the_program_makes_of_what_it_tells(compiled, program, breaks):
+    call = compiled(program)
+    for _ in range(2):
+        facts = [(y.requires_grad, flag) for y, flag in (run(t.ones(3)) for run in (call, program))]
+        assert facts[0] == facts[1]
+    assert sum(counters["graph_break"].values()) == breaks
+
+
 def test_views_and_results_where_tensors_of_their_own_were(compiled):
     def tells(x, view):
         x.requires_grad_()

@@ -162,8 +162,8 @@ bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
-  const bool is_plain = is_leaf(tensor) && !real.is_inference() && autograd::is_differentiable(real.dtype()) &&
-                        new_data_.empty();
+  const bool is_plain = is_leaf(tensor) && !real.is_inference() &&
+                        autograd::is_differentiable(real.dtype()) && new_data_.empty();
   if (!is_plain || is_of_asked_class(input.real.get()) || has_view_among_inputs(real)) return false;
   input.is_told = true;
   input.is_used_up |= !tracer_->node_of(input.fake)->users().empty();
@@ -176,7 +176,10 @@ bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
 }
 
 bool GraphRecorder::is_used_up(const Tensor& t) const {
-  const auto found = input_of_.find(t.impl());
+  const TensorImpl* of = t.impl();
+  // A view that was made without recording requires gradients with its base.
+  if (of->view_base() && !of->requires_grad_flag() && !autograd::has_node(t)) of = of->view_base();
+  const auto found = input_of_.find(of);
   return found != input_of_.end() && inputs_[found->second].is_used_up;
 }
 
