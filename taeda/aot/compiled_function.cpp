@@ -7,11 +7,11 @@
 #include <unordered_set>
 
 #include "taeda/aot/checked_results.h"
+#include "taeda/aot/compiled_node.h"
 #include "taeda/aot/kept_writes.h"
 #include "taeda/aot/missing_tangents.h"
 #include "taeda/aot/saved_reads.h"
 #include "taeda/autograd/autocast.h"
-#include "taeda/autograd/custom_function.h"
 #include "taeda/autograd/forward.h"
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/saved_hooks.h"
@@ -74,173 +74,6 @@ class WithRandomStates {
 
  private:
   RandomStates before_;
-};
-
-// The tensor with these strides: itself, or a copy.
-Tensor laid_out(const Tensor& t, const SymIntVec& strides) {
-  bool is_alike = true;
-  for (size_t d = 0; d < strides.size(); ++d)
-    is_alike &= t.sym_sizes()[d] == SymInt(1) || t.sym_strides()[d] == strides[d];
-  if (is_alike) return t;
-  return t.new_empty_strided(t.sym_sizes(), SymIntList(strides)).copy_(t);  // of the same class
-}
-
-// An input that no gradient is made of: what it looks like is enough to run the program again. A
-// leaf is alive with its history anyway.
-struct Unread {
-  size_t input;
-  Value number_or_leaf;
-  SymIntVec sizes, strides;
-  DType dtype = DType::Float;
-  Device device;
-
-  Unread(size_t i, const Value& v) : input(i) {
-    if (!is_tensor(v) || (needs_gradient(v) && autograd::is_leaf(v.get<Tensor>()))) {
-      number_or_leaf = v;
-      return;
-    }
-    const Tensor& t = v.get<Tensor>();
-    sizes = SymIntVec(t.sym_sizes());
-    strides = SymIntVec(t.sym_strides());
-    dtype = t.dtype();
-    device = t.device();
-  }
-  Value value() const {
-    if (!number_or_leaf.is_none()) return number_or_leaf;
-    return Value(taeda::empty_strided(sizes, strides, dtype, std::nullopt, device));
-  }
-};
-
-// The history of a compiled program's results.
-class CompiledNode final : public autograd::CustomNode {
- public:
-  CompiledNode(std::shared_ptr<CompiledFunction> function, std::vector<bool> is_tensor)
-      : CustomNode(std::move(is_tensor)), function_(std::move(function)) {}
-
-  const char* name() const override { return "CompiledFunctionBackward"; }
-  // Hooks of parameters run as in eager.
-  Span<uint32_t> edge_ranks() const override { return function_->edge_ranks(); }
-  bool is_inner(uint32_t output) const override { return function_->is_inner(output); }
-  void apply(Span<Tensor> grads, std::vector<Tensor>& grad_inputs) override {
-    apply_and_show(grads, grad_inputs, {},
-                   [](uint32_t, const Tensor& grad) -> Tensor { return grad; });
-  }
-  void apply_and_show(Span<Tensor> grads, std::vector<Tensor>& grad_inputs, Span<uint32_t> asked,
-                      autograd::ShowInner show) override {
-    for (const auto& [i, error] : function_->traced().overwritten)
-      TAEDA_CHECK(!grads[i].defined(), error);
-    if (std::ranges::none_of(grads, [](const Tensor& t) { return t.defined(); })) return;
-    // A gradient that is to have one itself is computed from the inputs.
-    const bool is_recorded = autograd::grad_enabled();
-    std::vector<Tensor> given = is_recorded ? grads.vec() : materialized(grads);
-    for (size_t i = 0; i < given.size(); ++i)
-      if (given[i].defined()) given[i] = laid_out(given[i], strides_[i]);
-    std::vector<Tensor> found;
-    if (is_recorded) {
-      found = run_twice(given, asked, show);
-    } else if (asked.empty()) {
-      found = function_->run_backward(unpack_saved(grads), grads, given, written_);
-    } else {
-      found = function_->run_and_show(unpack_saved(grads), grads, given, written_, asked, show);
-    }
-    function_->drop_unreached(grads, found);
-    route(std::move(found), grad_inputs);
-  }
-  void release_saved() override {
-    CustomNode::release_saved();
-    for (autograd::SavedTensor& s : more_) s.release();
-  }
-
-  // After record_outputs. Inputs that are not saved anyway are kept for gradients of gradients.
-  // `others`: by input, what stands for those of them that no gradient is made of.
-  void keep(std::vector<Value> to_save, std::vector<Value> primals, std::vector<Unread> others,
-            std::vector<Tensor> written, Span<Tensor> outputs, RandomStates random) {
-    written_ = std::move(written);
-    others_ = std::move(others);
-    random_ = std::move(random);
-    std::vector<Tensor> tensors;
-    for (Value& v : to_save) {
-      const bool is_kept = is_tensor(v);
-      if (is_kept) tensors.push_back(v.get<Tensor>());
-      saved_values_.push_back({is_kept ? Value() : std::move(v), Place::Saved, tensors.size() - 1});
-      if (!is_kept) saved_values_.back().place = Place::Here;
-    }
-    save(tensors, outputs);
-    for (Value& v : primals) {
-      const auto same = [&](const Tensor& t) { return is_tensor(v) && t.is_same(v.get<Tensor>()); };
-      const auto found = std::find_if(tensors.begin(), tensors.end(), same);
-      if (!is_tensor(v)) {
-        primals_.push_back({std::move(v), Place::Here, 0});
-      } else if (found != tensors.end()) {
-        primals_.push_back({Value(), Place::Saved, static_cast<size_t>(found - tensors.begin())});
-      } else {
-        primals_.push_back({Value(), Place::More, more_.size()});
-        more_.emplace_back(v.get<Tensor>(), false);
-      }
-    }
-    remember_outputs(outputs);
-    for (const Tensor& t : outputs)
-      strides_.push_back(t.defined() ? fx::tangent_strides(t) : SymIntVec());
-  }
-
- protected:
-  void release_resources() override {
-    more_.clear();
-    others_.clear();
-    written_.clear();
-    CustomNode::release_resources();
-  }
-
- private:
-  enum class Place : uint8_t { Here, Saved, More };
-  struct Kept {
-    Value value;
-    Place place;
-    size_t number;
-  };
-  Value unpack(const Kept& k) {
-    if (k.place == Place::Here) return k.value;
-    const autograd::SavedTensor& s = (k.place == Place::Saved ? saved() : more_).at(k.number);
-    return Value(s.unpack_with_history(this));
-  }
-  // Eager does not look at what it does not read, which may have been overwritten.
-  std::vector<Value> unpack_saved(Span<Tensor> grads) {
-    std::vector<Value> values;
-    for (const Kept& k : saved_values_) {
-      const Tensor unread = k.place == Place::Here || function_->reads_saved(values.size(), grads)
-                                ? Tensor()
-                                : saved().at(k.number).kept_tensor();
-      values.push_back(unread.defined() ? Value(unread) : unpack(k));
-    }
-    return values;
-  }
-
-  std::vector<Tensor> run_twice(const std::vector<Tensor>& grads, Span<uint32_t> asked,
-                                autograd::ShowInner show) {
-    std::vector<Tensor> inner;
-    std::vector<Tensor> found = function_->run_twice(unpack_inputs(), grads, random_, asked, inner);
-    for (size_t i = 0; i < asked.size(); ++i)
-      TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                       !inner[i].defined() || show(asked[i], inner[i]).is_same(inner[i]),
-                       "a hook that replaces the gradient of a compiled program's result which "
-                       "others of its results are made of, in a backward with create_graph=True");
-    return found;
-  }
-  std::vector<Value> unpack_inputs() {
-    std::vector<Value> inputs(function_->num_inputs());
-    const std::vector<size_t>& places = function_->parts()->primal_inputs;
-    for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = unpack(primals_[i]);
-    for (const Unread& other : others_) inputs[other.input] = other.value();
-    return inputs;
-  }
-
-  std::shared_ptr<CompiledFunction> function_;
-  std::vector<Kept> saved_values_, primals_;
-  std::vector<Unread> others_;
-  RandomStates random_;
-  std::vector<autograd::SavedTensor> more_;
-  std::vector<Tensor> written_;     // by the backward
-  std::vector<SymIntVec> strides_;  // in which the backward takes gradients of outputs
 };
 
 // The tensor itself, or one that is no view: a result has memory of its own.
