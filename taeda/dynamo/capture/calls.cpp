@@ -187,6 +187,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   }
   check_text(call);
   check_hash(call);
+  check_order(call);
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* number = call_conversion(call)) return number;
   if (PyObject* result = call_method_of_numbers(call)) return result;
@@ -208,6 +209,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   }
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
+  note_identities(call, result.get());
   if (has_items) check_references(call.values[0], items);
   return result.release();
 }

@@ -94,6 +94,14 @@ PyObject* same_view(PyObject* view, PyObject* mapping) {
   return PyObject_CallMethod(mapping, method, nullptr);
 }
 
+PyObject* keys_in_order(PyObject* container) {
+  PyTypeObject* base = PyAnySet_Check(container)  ? &PySet_Type
+                       : PyODict_Check(container) ? &PyODict_Type
+                                                  : &PyDict_Type;
+  Owned keys(base->tp_iter(container));
+  return keys ? PySequence_Tuple(keys.get()) : nullptr;
+}
+
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
   return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
 }
@@ -152,6 +160,8 @@ std::string Sources::text(int id) const {
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
     case Step::KeyedItem: return parent() + "[" + text(source.index) + "]";
+    case Step::Keys: return "tuple(" + parent() + ")";
+    case Step::Values: return "tuple(" + parent() + ".values())";
     case Step::Type: return "type(" + parent() + ")";
     case Step::TypeLookup:
     case Step::Member: return parent() + "." + plain(source.key);
@@ -190,6 +200,17 @@ PyObject* keep(PyObject* made, std::vector<Owned>& held) {
   return made;
 }
 
+// Those of an ordered dict lie in the order of its keys, which only its class knows.
+PyObject* values_in_order(PyObject* dict) {
+  if (!PyODict_Check(dict)) {
+    Owned values(PyDict_Values(dict));
+    return values ? PyList_AsTuple(values.get()) : nullptr;
+  }
+  Owned views(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&PyODict_Type),
+                                        PyUnicode_InternFromString("values"), dict));
+  return views ? PySequence_Tuple(views.get()) : nullptr;
+}
+
 PyObject* item_of_sequence(PyObject* parent, int index) {
   if (PyTuple_Check(parent))
     return index < PyTuple_GET_SIZE(parent) ? PyTuple_GET_ITEM(parent, index) : nullptr;
@@ -222,6 +243,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
                  ? keep(PyObject_GetAttrString(parent, "__dict__"), held)
                  : nullptr;
     case Step::Item: return item_of(parent, source.key);
+    case Step::Values: return PyDict_Check(parent) ? keep(values_in_order(parent), held) : nullptr;
+    case Step::Keys:
+      return PyDict_Check(parent) || PyAnySet_Check(parent) ? keep(keys_in_order(parent), held)
+                                                            : nullptr;
     case Step::Index:
       if (Py_IS_TYPE(parent, deque_type()))
         return keep(PySequence_GetItem(parent, source.index), held);

@@ -21,6 +21,8 @@ enum class Step : uint8_t {
   Item,            // of a dict, by key
   Index,           // of a list or tuple
   KeyedItem,       // of a dict, by the value of the path `index`
+  Values,          // of a dict: a tuple of them, in its order
+  Keys,            // of a dict or set: a tuple of its keys or members, in its order
   Type,            // of an object
   TypeLookup,      // a name in the classes of a type
   Member,          // a slot of a class with __slots__, by name
@@ -105,6 +107,9 @@ bool is_weak_reference(PyObject* object);
 // threading.local, and classes of it whose instances do nothing in a new thread.
 bool is_thread_local(PyTypeObject* type);
 
+// The keys of a dict, or the members of a set, in its order and as a tuple, whatever its class
+// says; null with an error.
+PyObject* keys_in_order(PyObject* container);
 // Writes to dicts and ordered dicts, which keep their order beside their items, without what a
 // class of the program does at a write.
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);
