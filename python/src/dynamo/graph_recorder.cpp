@@ -147,6 +147,7 @@ bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   if (found == input_of_.end() || is_in_rehearsal() || dispatch::num_levels() > 0) return false;
   Input& input = inputs_[found->second];
   const Tensor& real = tensor_of(input.real.get());
+  if (input.given >= 0) return false;
   const bool is_plain = autograd::is_leaf(real) && !real.is_inference() &&
                         autograd::is_differentiable(real.dtype()) &&
                         input.fake.impl()->version() == input.version && new_data_.empty();
@@ -491,6 +492,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (node.op() == fx::OpCode::Placeholder) placeholders.push_back(&node);
       for (size_t i = 0; i < inputs_.size(); ++i) {
         Input& input = inputs_[i];
+        for (; !input.turns.empty() && input.turns.back()->users().empty(); input.turns.pop_back())
+          graph_->erase(*input.turns.back());
         // Sizes that are symbols are read from inputs.
         input.is_needed = !input.fake.defined() || !placeholders[i]->users().empty() ||
                           tensor_of(input.example.get()).impl()->has_symbolic_sizes();
@@ -507,7 +510,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
                                                *input.requires_grad ? Py_True : Py_False)));
           if (PyList_Append(flags.get(), flag.get()) < 0) throw_python_error();
         }
-        compiled.inputs.push_back(input.source);
+        compiled.inputs.push_back(input.given >= 0 ? input.given : input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       std::optional<autograd::GradMode> with_grad;
@@ -546,8 +549,9 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
     if (!guards.shaped.empty()) {
       std::vector<fx::GuardInput> numbers;
       for (const int source : guards.shaped) {
-        const auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                                        [&](const Input& i) { return i.source == source; });
+        const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) {
+          return (i.given >= 0 ? i.given : i.source) == source;
+        });
         const std::string name = sources_.text(source);
         if (input->fake.defined()) {
           for (fx::GuardInput& number : fx::inputs_of(*env_, name, tensor_of(input->example.get())))

@@ -4,8 +4,10 @@
 
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dynamo/evaluator/session.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::dynamo {
 
@@ -172,6 +174,7 @@ std::string Sources::text(int id) const {
     case Step::MethodFunction: return parent() + ".__func__";
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
+    case Step::Turned: return parent();
     case Step::Referent: return parent() + "()";
     case Step::Viewed: return parent() + ".mapping";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
@@ -225,6 +228,12 @@ PyObject* grad_of(PyObject* parent, std::vector<Owned>& held) {
 
 }  // namespace
 
+Tensor turned(const Tensor& t) {
+  const autograd::GradMode with_history(true);
+  const Tensor positive = t.is_neg() ? _neg_view(t) : t;
+  return positive.is_conj() ? conj(positive) : positive;
+}
+
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held) {
   const auto function = [&] { return reinterpret_cast<PyFunctionObject*>(parent); };
   switch (source.step) {
@@ -276,6 +285,9 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       if (PyCFunction_Check(parent)) return PyCFunction_GET_SELF(parent);
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Step::Grad: return grad_of(parent, held);
+    case Step::Turned:
+      if (!python::is_tensor(parent)) return nullptr;
+      return keep(python::wrap(turned(python::tensor_of(parent))), held);
     case Step::Referent: return is_weak_reference(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
     case Step::Upcoming: return keep(upcoming(parent, source.index), held);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "taeda/core/tensor.h"
 #include "taeda/dynamo/evaluator/owned.h"
 
 namespace taeda::dynamo {
@@ -33,6 +34,7 @@ enum class Step : uint8_t {
   MethodFunction,  // of a bound method
   MethodSelf,      //
   Grad,            // of a tensor
+  Turned,          // of a conjugate or negative tensor: its values as they lie in memory
   Referent,        // of a weak reference
   Viewed,          // the dict of a types.MappingProxyType, or of dict.keys() and the like
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
@@ -133,6 +135,9 @@ PyObject* iterated_dict(PyObject* iterator);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
 
+// The values of a tensor as they lie in memory: without its conjugate and negative bit, and with
+// its history.
+Tensor turned(const Tensor& t);
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held);
