@@ -142,6 +142,77 @@ def test_a_special_method_of_a_class_of_classes_that_is_replaced(name):
     assert shown(compiled(kind, X)) == shown(function(kind, X))
 
 
+def test_a_property_of_a_class_of_classes_is_set():
+    class Meta(type):
+        @property
+        def size(cls):
+            return cls.kept
+
+        @size.setter
+        def size(cls, value):
+            cls.kept = value * 2
+
+    class Kind(metaclass=Meta):
+        kept = 1
+
+    def function(x):
+        Kind.size = Kind.size + 1
+        return x * Kind.size
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    assert (shown(compiled(X)), Kind.kept) == ([4, 4], 4)
+    assert (shown(compiled(X)), Kind.kept) == ([10, 10], 10)
+
+
+# ---- attributes that are not there, and numbers of classes of the program ----
+
+
+def test_errors_of_names_that_are_deleted():
+    class Kind:
+        pass
+
+    def function(o, x):
+        texts = []
+        for owner in (o, Kind):
+            try:
+                del owner.missing
+            except AttributeError as error:
+                texts.append(str(error))
+        return x + 1, texts
+
+    compare(function, lambda: (Kind(), X))
+
+
+class Count(int):
+    """A number that counts on in its own class."""
+
+    def __add__(self, other):
+        return Count(int(self) + other + 1)
+
+
+class Named(str):
+    """A text with a slot."""
+
+    __slots__ = ("by",)
+
+
+def test_numbers_and_texts_of_classes_live_on():
+    def function(state, x):
+        state["n"] = state["n"] + 1
+        state["text"] = Named("a")
+        state["text"].by = x * 2
+        return x * state["n"]
+
+    def state_after(run):
+        state = {"n": Count(2)}
+        results = [shown(run(state, X)) for _ in range(3)]
+        text = state["text"]
+        return results, state["n"], type(state["n"]), text, type(text), shown(text.by)
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    assert state_after(compiled) == state_after(function)
+
+
 # ---- keys that are objects ----
 
 

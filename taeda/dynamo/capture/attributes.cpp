@@ -334,6 +334,17 @@ static Owned slot_value(PyObject* real, PyObject* name) {
   return value;
 }
 
+// As `del object.name` says it of a name in no dict.
+[[noreturn]] static void raise_not_deleted(PyTypeObject* type, PyObject* object, PyObject* name) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (!PyType_Check(object)) raise_no_attribute(type, object, name);
+#endif
+  const char* text = PyType_Check(object) ? "type object '%.50s' has no attribute '%U'"
+                                          : "'%.100s' object has no attribute '%U'";
+  PyErr_Format(PyExc_AttributeError, text, _PyType_Name(type), name);
+  throw Raised{.is_exact = true};
+}
+
 // A slot of an object, as far as the captured program wrote it or as the program's object has it;
 // `real` is null for objects of the capture, whose slots are empty at first.
 PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
@@ -590,6 +601,14 @@ PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_wri
   return nullptr;
 }
 
+// Of a property, for an object or a class whose class has it.
+void Capture::call_setter(PyObject* property, PyObject* object, PyObject* value) {
+  Owned method(need(PyObject_GetAttrString(property, value == nullptr ? "fdel" : "fset")));
+  if (!PyFunction_Check(method.get())) throw Break{"a write to an attribute with a descriptor"};
+  const Owned done(value == nullptr ? call_nested(method.get(), {object})
+                                    : call_nested(method.get(), {object, value}));
+}
+
 // Classes whose attributes are set as those of most classes, and values that are nothing but data:
 // guards of classes look at all others (Note [Guards of classes]).
 void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value) {
@@ -598,15 +617,18 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
   bool is_written = false;
   PyObject* former = class_lookup(type, name, is_written);
   PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (of_meta != nullptr && is_property(of_meta) &&
+      Py_TYPE(type)->tp_setattro == PyType_Type.tp_setattro) {
+    check_class(type);
+    return call_setter(of_meta, object, value);
+  }
   if (is_special || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_enum_class(type) ||
       Py_TYPE(type)->tp_setattro != PyType_Type.tp_setattro || !is_plain_value(value) ||
       !is_plain_value(former) || (of_meta != nullptr && is_data_descriptor(of_meta)))
-    throw Break{"a write to an attribute of " + name_of(reinterpret_cast<PyObject*>(type))};
+    throw Break{"a write to an attribute of " + name_of(object)};
   check_class(type);
-  if (value == nullptr && former == nullptr) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
-  }
+  if (value == nullptr && former == nullptr) raise_not_deleted(type, object, name);
   if (former != nullptr && is_noticed(former))
     throw Break{std::string("the end of an object of class ") + Py_TYPE(former)->tp_name};
   const auto write = std::find_if(
@@ -679,8 +701,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {
-      PyErr_SetObject(PyExc_AttributeError, name);
-      throw Raised{};
+      raise_not_deleted(type, object, name);
     }
     return;
   }
@@ -740,8 +761,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   if (value != nullptr) {
     dict_set(names, name, value);
   } else if (!dict_delete(names, name)) {
-    PyErr_SetObject(PyExc_AttributeError, name);
-    throw Raised{};
+    raise_not_deleted(type, object, name);
   }
 }
 

@@ -473,6 +473,28 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
+  // The number or text that an instance of a class of the program is; null for others.
+  static Owned plain_value(PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (is_derived(type, &PyLong_Type))
+      return Owned(need(PyLong_Type.tp_as_number->nb_int(object)));
+    if (is_derived(type, &PyFloat_Type))
+      return Owned(need(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object))));
+    return is_derived(type, &PyUnicode_Type) ? Owned(need(PyUnicode_FromObject(object))) : Owned();
+  }
+
+  int of_plain_value(PyObject* object, PyObject* plain) {
+    Owned make(
+        need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(plain)), "__new__")));
+    capture_.keep(plain);
+    const int type = value(reinterpret_cast<PyObject*>(Py_TYPE(object))), part = constant(plain);
+    const int made = note(
+        object, add({.kind = Action::Kind::Call, .parts = {type, part}, .object = make.get()}));
+    fill_attributes(made, object);
+    fill_slots(made, object);
+    return made;
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -508,6 +530,7 @@ class Recipes {
       return made;
     }
     if (PyExceptionInstance_Check(object)) return exception(object);
+    if (const Owned plain = plain_value(object)) return of_plain_value(object, plain.get());
     if (is_python_generator(object)) {
       const SessionScope natively(nullptr);
       Owned state(need(PyObject_CallMethod(object, "getstate", nullptr)));
