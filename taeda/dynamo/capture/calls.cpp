@@ -199,11 +199,6 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   if (has_items) {
     ++writes_;
     check_ends_in(call.values[0]);
-    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2) {
-      Owned members(need(PySequence_List(call.values[0])));
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(members.get()); ++i)
-        check_distinct(call.values[1], PyList_GET_ITEM(members.get(), i));
-    }
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }

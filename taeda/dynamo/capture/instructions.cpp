@@ -746,18 +746,12 @@ Flow Capture::compare_op(State& state, int argument) {
 
 // Members of a set, and keys of a dict, that are two stay two.
 Flow Capture::build_set(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) {
-    note_identity(state.peek(i));
-    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(i), state.peek(j));
-  }
+  for (int i = 1; i <= argument; ++i) note_identity(state.peek(i));
   return state.now->handler(state, argument);
 }
 
 Flow Capture::build_map(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) {
-    note_identity(state.peek(2 * i));
-    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(2 * i), state.peek(2 * j));
-  }
+  for (int i = 1; i <= argument; ++i) note_identity(state.peek(2 * i));
   return state.now->handler(state, argument);
 }
 

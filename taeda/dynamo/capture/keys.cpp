@@ -143,6 +143,9 @@ void Capture::note_identity(PyObject* key) {
     note_identity(PyMethod_GET_FUNCTION(key));
     return note_identity(PyMethod_GET_SELF(key));
   }
+  const Outside* outside = find(key);
+  if (outside != nullptr && outside->source < 0)
+    throw Break{"the identity of what only a run knows"};
   int path = -1;
   if (real_key_of(key, &path) != nullptr && path >= 0) identities_.insert(path);
 }
