@@ -140,3 +140,220 @@ def test_a_special_method_of_a_class_of_classes_that_is_replaced(name):
     assert shown(compiled(kind, X)) == shown(function(kind, X))
     setattr(meta, name, after)
     assert shown(compiled(kind, X)) == shown(function(kind, X))
+
+
+def test_a_property_of_a_class_of_classes_is_set():
+    class Meta(type):
+        @property
+        def size(cls):
+            return cls.kept
+
+        @size.setter
+        def size(cls, value):
+            cls.kept = value * 2
+
+    class Kind(metaclass=Meta):
+        kept = 1
+
+    def function(x):
+        Kind.size = Kind.size + 1
+        return x * Kind.size
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    assert (shown(compiled(X)), Kind.kept) == ([4, 4], 4)
+    assert (shown(compiled(X)), Kind.kept) == ([10, 10], 10)
+
+
+# ---- attributes that are not there, and numbers of classes of the program ----
+
+
+def test_errors_of_names_that_are_deleted():
+    class Kind:
+        pass
+
+    def function(o, x):
+        texts = []
+        for owner in (o, Kind):
+            try:
+                del owner.missing
+            except AttributeError as error:
+                texts.append(str(error))
+        return x + 1, texts
+
+    compare(function, lambda: (Kind(), X))
+
+
+class Count(int):
+    """A number that counts on in its own class."""
+
+    def __add__(self, other):
+        return Count(int(self) + other + 1)
+
+
+class Named(str):
+    """A text with a slot."""
+
+    __slots__ = ("by",)
+
+
+def test_numbers_and_texts_of_classes_live_on():
+    def function(state, x):
+        state["n"] = state["n"] + 1
+        state["text"] = Named("a")
+        state["text"].by = x * 2
+        return x * state["n"]
+
+    def state_after(run):
+        state = {"n": Count(2)}
+        results = [shown(run(state, X)) for _ in range(3)]
+        text = state["text"]
+        return results, state["n"], type(state["n"]), text, type(text), shown(text.by)
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    assert state_after(compiled) == state_after(function)
+
+
+# ---- keys that are objects ----
+
+
+class Object:
+    def __init__(self, v):
+        self.v = v
+
+
+class Valued(Object):
+    """An object that is found by its value."""
+
+    def __eq__(self, other):
+        return self.v == other.v
+
+    def __hash__(self):
+        return hash(self.v)
+
+
+A, B, C = (Object(i) for i in range(3))
+P, Q = t.ones(2), t.zeros(2)
+
+
+def read(d, key, x):
+    return x + d.get(key, 7), key in d, x * d.get(key, 2)
+
+
+def write(d, key, x):
+    d[key] = d.pop(key, 3) + 1
+    d.setdefault(key, 9)
+    return x + len(d), list(d.values())
+
+
+def walk(d, key, x):
+    for found, value in d.items():
+        x = x * 2 + (value if found is key else 5)
+    return x, len(d)
+
+
+def members(d, key, x):
+    keys = set(d)
+    keys.discard(key)
+    keys.add(key)
+    return x + len(keys), key in keys, {key: 1} == d, frozenset(d) == keys
+
+
+@pytest.mark.parametrize("function", [read, write, walk, members])
+@pytest.mark.parametrize(
+    ("keys", "other"), [((A, B), C), ((P, Q), X), ((Valued(1), Valued(2)), Valued(1))]
+)
+def test_dicts_whose_keys_are_objects(function, keys, other):
+    one, two = keys
+    for made in ({}, {one: 1}, {two: 1}, {one: 1, two: 2}, {two: 1, one: 2}, {(one, 1): 3}):
+        t._dynamo.reset()
+        compiled = t.compile(function, backend="eager", fullgraph=True)
+        for key in (one, two, other):
+            plain, own = dict(made), dict(made)
+            assert shown(compiled(own, key, X)) == shown(function(plain, key, X))
+            assert [(id(k), v) for k, v in own.items()] == [(id(k), v) for k, v in plain.items()]
+
+
+def test_one_region_for_other_keys():
+    def function(state, keys, x):
+        for key in keys:
+            if key not in state:
+                state[key] = {"step": x * 0}
+            state[key]["step"] = state[key]["step"] + 1
+        return x + len(state)
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    for make in (lambda: t.ones(2), lambda: Object(1)):
+        counters.clear()
+        for _ in range(3):
+            state, keys = {}, [make(), make()]
+            for _ in range(3):
+                compiled(state, keys, X)
+            assert [shown(state[key]["step"]) for key in keys] == [[3, 3], [3, 3]]
+        assert counters["stats"]["unique_graphs"] == 2
+
+
+def test_two_keys_that_become_one():
+    def function(a, b, x):
+        d, s = {a: 1}, {a}
+        d[b] = 2
+        s.add(b)
+        return x + d[a] + len(s) + len(dict.fromkeys((a, b)))
+
+    compare(function, lambda: (A, B, X), lambda: (A, A, X), lambda: (C, B, X), graphs=2)
+    t._dynamo.reset()
+    counters.clear()
+    compare(function, lambda: (P, Q, X), lambda: (P, P, X), graphs=2)
+
+
+def test_sets_of_objects_of_the_program():
+    def function(seen, key, x):
+        was_seen = key in seen
+        if not was_seen:
+            seen.add(key)
+        return x + len(seen), was_seen, sum(o.v for o in seen if o is not key)
+
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    for given in ((), (A,), (A, B), (B,)):
+        plain, own = set(given), set(given)
+        for key in (A, B):
+            assert shown(compiled(own, key, X)) == shown(function(plain, key, X))
+        assert own == plain
+
+
+def test_functions_of_one_code_are_two_keys():
+    def make(n):
+        return lambda x: x * n
+
+    def function(table, key, x):
+        return x + table.get(key, 5), key in table
+
+    one, two = make(1), make(2)
+    compare(
+        function,
+        *(lambda d=d, k=k: (d, k, X) for d in ({one: 1}, {one: 1, two: 2}) for k in (one, two)),
+        graphs=3,  # absent, present, and with a number that changed
+    )
+
+
+def test_modules_as_keys():
+    class Model(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = t.nn.ModuleList(t.nn.Linear(2, 2) for _ in range(3))
+            self.calls = {}
+
+        def forward(self, x):
+            names = {p: name for name, p in self.named_parameters()}
+            for layer in self.layers:
+                self.calls[layer] = self.calls.get(layer, 0) + 1
+                x = layer(x)
+            return x, [names[p] for p in self.parameters()], list(self.calls.values())
+
+    model = Model()
+    with t.no_grad():
+        first = shown(model(X))
+        compiled = t.compile(model, backend="eager", fullgraph=True)
+        result = shown(compiled(X))
+    assert result[:2] == first[:2]
+    assert result[2] == [2, 2, 2]
+    assert list(model.calls) == list(model.layers)

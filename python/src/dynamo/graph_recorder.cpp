@@ -164,7 +164,9 @@ bool GraphRecorder::set_requires_grad(PyObject* tensor, bool wanted) {
   const Tensor& real = tensor_of(input.real.get());
   const bool is_plain = is_leaf(tensor) && !real.is_inference() &&
                         autograd::is_differentiable(real.dtype()) && new_data_.empty();
-  if (!is_plain || is_of_asked_class(input.real.get()) || has_view_among_inputs(real)) return false;
+  if (!is_plain || input.given >= 0 || is_of_asked_class(input.real.get()) ||
+      has_view_among_inputs(real))
+    return false;
   input.is_told = true;
   input.is_used_up |= !tracer_->node_of(input.fake)->users().empty();
   if (!input.is_used_up) {
@@ -572,6 +574,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         if (node.op() == fx::OpCode::Placeholder) placeholders.push_back(&node);
       for (size_t i = 0; i < inputs_.size(); ++i) {
         Input& input = inputs_[i];
+        for (; !input.turns.empty() && input.turns.back()->users().empty(); input.turns.pop_back())
+          graph_->erase(*input.turns.back());
         // Sizes that are symbols are read from inputs.
         input.is_needed = !input.fake.defined() || !placeholders[i]->users().empty() ||
                           tensor_of(input.example.get()).impl()->has_symbolic_sizes();
@@ -588,7 +592,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
                                                *input.requires_grad ? Py_True : Py_False)));
           if (PyList_Append(flags.get(), flag.get()) < 0) throw_python_error();
         }
-        compiled.inputs.push_back(input.source);
+        compiled.inputs.push_back(input.given >= 0 ? input.given : input.source);
         if (PyList_Append(fakes.get(), input.example.get()) < 0) throw_python_error();
       }
       std::optional<autograd::GradMode> with_grad;
@@ -633,8 +637,9 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
     if (!guards.shaped.empty()) {
       std::vector<fx::GuardInput> numbers;
       for (const int source : guards.shaped) {
-        const auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                                        [&](const Input& i) { return i.source == source; });
+        const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) {
+          return (i.given >= 0 ? i.given : i.source) == source;
+        });
         const std::string name = sources_.text(source);
         if (input->fake.defined()) {
           for (fx::GuardInput& number : fx::inputs_of(*env_, name, tensor_of(input->example.get())))

@@ -91,7 +91,9 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* real_at(int source) const;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
-  size_t mark() const override { return graph_->size() - inputs_.size() - given_.size(); }
+  size_t mark() const override {
+    return graph_->size() - inputs_.size() - given_.size() - num_turns_;
+  }
   void rewind(size_t mark) override;
   void begin_rehearsal(PyObject* args) override;
   PyObject* begin_plain_rehearsal(PyObject* function, PyObject* args) override;
@@ -134,6 +136,10 @@ class GraphRecorder final : public dynamo::Recorder {
     bool is_used_up = false;
     bool is_told = false;  // either of them
     size_t guard = 0;      // among those of tensors
+    // Of a conjugate or negative tensor: the path to its values as they lie in memory, which the
+    // graph takes, and the nodes that turn them.
+    int given = -1;
+    std::vector<fx::Node*> turns = {};
   };
   // What of an input's geometry is a symbol.
   struct Changes {
@@ -147,6 +153,9 @@ class GraphRecorder final : public dynamo::Recorder {
   // Whether a number, or a size of a tensor, is none that inputs have.
   bool is_from_data(PyObject* value) const;
   // Whether inputs got a history by writes of the program; throw Break where others share it.
+  void add_guard(int path, dynamo::TensorGuard guard);
+  void check_turned(const Tensor& t, PyObject* real) const;
+  Tensor turn(Tensor fake, const Tensor& real, std::vector<fx::Node*>& turns);
   void note_histories();
   void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
@@ -193,6 +202,7 @@ class GraphRecorder final : public dynamo::Recorder {
   IntrusivePtr<fx::Graph> graph_;
   IntrusivePtr<fx::Tracer> tracer_;
   std::vector<Input> inputs_;
+  size_t num_turns_ = 0;  // nodes at the beginning that make conjugate and negative tensors
   std::unordered_map<const TensorImpl*, size_t> input_of_;  // by fake
   std::unordered_set<const TensorImpl*> gets_data_;         // tensors whose data the program set
   // Inputs with gradients whose data the program set: the node that they were, and that of the

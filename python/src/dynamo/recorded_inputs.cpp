@@ -15,6 +15,7 @@
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/fx/input_history.h"
 #include "taeda/fx/shapes/sym_expr_node.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::python {
 
@@ -98,11 +99,10 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   }
   const auto [known, is_new] = history_.sizes.try_emplace(name, t.sizes().begin(), t.sizes().end());
   std::vector<int64_t>& known_strides = history_.strides[name];
-  if (is_new || known->second.size() != rank) {
-    // Another rank than before: the sizes of an input that changes so much change as well.
-    if (!is_new) known->second.assign(rank, -1);
+  // Of another rank than before: the sizes of an input that changes so much change as well.
+  if (known->second.size() != rank) known->second.assign(rank, -1);
+  if (is_new || known_strides.size() != rank)
     known_strides.assign(t.strides().begin(), t.strides().end());
-  }
   const std::vector<int64_t>& sizes = compare(known->second, t.sizes());
   const std::vector<int64_t>& strides = compare(known_strides, t.strides());
   if (dynamic_ == Dynamic::WhereChanged)
@@ -139,9 +139,50 @@ fx::ShapeEnv::Geometry GraphRecorder::geometry_of(const Tensor& t, const std::st
   }
 }
 
-PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& name) {
+// Functions that turn the values of an input by its bits are calls of the graph's beginning, where
+// neither levels of transforms nor a mode that the program set are on.
+void GraphRecorder::check_turned(const Tensor& t, PyObject* real) const {
+  const bool is_without_grad =
+      autograd::requires_grad(t) && !(starts_with_grad_ && autograd::grad_enabled());
+  if (is_without_grad || dispatch::num_levels() > 0 || is_in_rehearsal() || is_of_asked_class(real))
+    throw Break{"a tensor whose values are still to be turned"};
+}
+
+// The tensor of the program made of its values as they lie in memory.
+Tensor GraphRecorder::turn(Tensor fake, const Tensor& real, std::vector<fx::Node*>& turns) {
+  // Placeholders come first: a node of the graph's beginning takes them.
+  fx::Node* first = nullptr;
+  std::vector<fx::Node*> late;
+  for (fx::Node& node : *graph_) {
+    const bool is_input = node.op() == fx::OpCode::Placeholder;
+    if (!first && !is_input) first = &node;
+    if (first && is_input) late.push_back(&node);
+  }
+  for (fx::Node* node : late) graph_->move_before(*node, *first);
+  std::optional<fx::InsertBefore> here;
+  if (first) here.emplace(*graph_, *first);
+  const auto add = [&](const char* name, Tensor made) {
+    fx::Node& node =
+        create(attribute_of("taeda", name), {fx::Arg(*tracer_->node_of(fake))}, nullptr);
+    node.set_val(dispatch::Value(made));
+    tracer_->track(made, node);
+    turns.push_back(&node);
+    ++num_turns_;
+    fake = std::move(made);
+  };
+  if (real.is_conj()) add("conj", conj(fake));
+  if (real.is_neg()) add("_neg_view", _neg_view(fake));
+  return fake;
+}
+
+PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::string& given_name) {
   const Natively natively;
-  const Tensor& t = tensor_of(real);
+  const Tensor& given = tensor_of(real);
+  const bool is_turned = given.is_conj() || given.is_neg();
+  if (is_turned) check_turned(given, real);
+  const Tensor t = is_turned ? dynamo::turned(given) : given;
+  const int path = is_turned ? sources_.of(dynamo::Step::Turned, source) : source;
+  const std::string name = is_turned ? sources_.text(path) : given_name;
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
@@ -149,7 +190,6 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     for (const Input& input : inputs_)
       if (input.is_told && tensor_of(input.real.get()).impl() == base)
         throw Break{"a view of a tensor whose requires_grad was set"};
-  if (t.is_conj() || t.is_neg()) throw Break{"a tensor whose values are still to be turned"};
   if (has_new_histories_) check_histories(t);
   const Changes changes = changes_of(t, real, name);
   const std::vector<fx::DimDynamic>& dims = changes.dims;
@@ -169,7 +209,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   if (autograd::requires_grad(t) && !autograd::requires_grad(fake))
     autograd::set_requires_grad(fake, true);
   fx::match_history(fake, t);  // what has a history may be written to
-  dynamo::TensorGuard guard{Py_TYPE(real),
+  dynamo::TensorGuard guard{is_turned ? tensor_type : Py_TYPE(real),
                             t.dtype(),
                             t.device(),
                             t.layout(),
@@ -180,6 +220,16 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
                             {},
                             {},
                             dynamo::SizeMarks::of(real)};
+  if (is_turned) {
+    // Its bits, and what it tells of itself; sizes and strides are those in memory.
+    dynamo::TensorGuard bits = guard;
+    bits.type = Py_TYPE(real);
+    bits.is_conj = given.is_conj();
+    bits.is_neg = given.is_neg();
+    bits.sizes = IntVec(dims.size(), -1);
+    bits.strides = IntVec(dims.size(), -1);
+    add_guard(source, std::move(bits));
+  }
   bool has_symbols = fake.impl()->sym_storage_offset().is_symbolic();
   for (size_t d = 0; d < dims.size(); ++d) {
     const SymInt& size = fake.sym_sizes()[d];
@@ -188,13 +238,17 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
     guard.sizes.push_back(size.is_symbolic() ? -1 : t.sizes()[d]);
     guard.strides.push_back(stride.is_symbolic() ? -1 : t.strides()[d]);
   }
-  guards_.checks.push_back(
-      {dynamo::Check::Kind::Tensor, source, nullptr, static_cast<int64_t>(guards_.tensors.size())});
-  guards_.tensors.push_back(std::move(guard));
-  if (has_symbols) guards_.shaped.push_back(source);
+  add_guard(path, std::move(guard));
+  if (has_symbols) guards_.shaped.push_back(path);
   tracer_->add_input(unique_name(name), fake);
   const bool is_subclass = is_of_asked_class(real);
   has_subclasses_ |= is_subclass;
+  const Tensor taken = fake;  // by the graph
+  std::vector<fx::Node*> turns;
+  if (is_turned) {
+    kept_.emplace_back(checked(wrap(t)));
+    fake = turn(std::move(fake), given, turns);
+  }
   // Classes of the program may have methods and operators of their own.
   const bool is_own =
       is_subclass || (Py_TYPE(real) != tensor_type &&
@@ -202,14 +256,22 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   Ref object(checked(is_own ? tensor_object(Py_TYPE(real), fake) : wrap(fake)));
   // A handler of operators is asked when the graph runs.
   fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
+  Tensor example = taken.detach();
   input_of_[fake.impl()] = inputs_.size();
-  Tensor example = fake.detach();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
   fx::match_history(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
   inputs_.back().guard = guards_.tensors.size() - 1;
+  if (is_turned) inputs_.back().given = path;
+  inputs_.back().turns = std::move(turns);
   return object.release();
+}
+
+void GraphRecorder::add_guard(int path, dynamo::TensorGuard guard) {
+  guards_.checks.push_back(
+      {dynamo::Check::Kind::Tensor, path, nullptr, static_cast<int64_t>(guards_.tensors.size())});
+  guards_.tensors.push_back(std::move(guard));
 }
 
 // Tensors of the program with common memory are apart in the graph. One of them that gets a history

@@ -80,7 +80,8 @@ PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
   const Tensor& t = tensor_of(tensor);
   const bool is_input = input_of_.contains(t.impl());
   if (is_in_rehearsal() || num_levels() > 0 || is_subclass(tensor) || is_subclass(value) ||
-      !overrides().modes.empty() || (!is_input && autograd::requires_grad(t)))
+      t.is_conj() || t.is_neg() || !overrides().modes.empty() ||
+      (!is_input && autograd::requires_grad(t)))
     throw Break{"a write to an attribute of a tensor"};
   // Saved tensors show the new data in eager, of which a graph knows nothing.
   if (const fx::Node* used = is_input && autograd::requires_grad(t) ? tracer_->node_of(t) : nullptr)

@@ -686,6 +686,14 @@ PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_wri
   return nullptr;
 }
 
+// Of a property, for an object or a class whose class has it.
+void Capture::call_setter(PyObject* property, PyObject* object, PyObject* value) {
+  Owned method(need(PyObject_GetAttrString(property, value == nullptr ? "fdel" : "fset")));
+  if (!PyFunction_Check(method.get())) throw Break{"a write to an attribute with a descriptor"};
+  const Owned done(value == nullptr ? call_nested(method.get(), {object})
+                                    : call_nested(method.get(), {object, value}));
+}
+
 // Classes whose attributes are set as those of most classes, and values that are nothing but data:
 // guards of classes look at all others (Note [Guards of classes]).
 void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value) {
@@ -694,10 +702,16 @@ void Capture::set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* 
   bool is_written = false;
   PyObject* former = class_lookup(type, name, is_written);
   PyObject* of_meta = _PyType_Lookup(Py_TYPE(type), name);
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (of_meta != nullptr && is_property(of_meta) &&
+      Py_TYPE(type)->tp_setattro == PyType_Type.tp_setattro) {
+    check_class(type);
+    return call_setter(of_meta, object, value);
+  }
   if (is_special || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_enum_class(type) ||
       Py_TYPE(type)->tp_setattro != PyType_Type.tp_setattro || !is_plain_value(value) ||
       !is_plain_value(former) || (of_meta != nullptr && is_data_descriptor(of_meta)))
-    throw Break{"a write to an attribute of " + name_of(reinterpret_cast<PyObject*>(type))};
+    throw Break{"a write to an attribute of " + name_of(object)};
   check_class(type);
   const auto write = std::find_if(
       class_writes_.begin(), class_writes_.end(),
@@ -792,8 +806,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {
-      PyErr_SetObject(PyExc_AttributeError, name);
-      throw Raised{};
+      raise_not_deleted(type, object, name);
     }
     return;
   }

@@ -190,6 +190,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   }
   check_text(call);
   check_hash(call);
+  check_order(call);
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* number = call_conversion(call)) return number;
   if (PyObject* result = call_method_of_numbers(call)) return result;
@@ -202,15 +203,13 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   if (has_items) {
     ++writes_;
     if (loses_items) check_ends_in(call.values[0]);
-    if (PyAnySet_Check(call.values[0]) && call.values.size() == 2)
-      check_member(call.values[0], call.values[1]);
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
+  note_identities(call, result.get());
   if (loses_items) check_references(call.values[0], items);
-  note_size(call, kind);
   return result.release();
 }
 

@@ -40,6 +40,8 @@
 
 namespace taeda::dynamo {
 
+// A class statement whose instances have nothing in C but what this class has.
+bool is_derived(PyTypeObject* type, PyTypeObject* base);
 // Whether instances of a class have nothing in C but their __dict__ and slots.
 bool is_plain_instance(PyTypeObject* type);
 // Values that nothing can change: numbers, texts, dtypes, members of enumerations.
@@ -74,6 +76,9 @@ bool is_lazy_dict(PyObject* object);
 bool has_symbols(PyObject* object, bool looks_into_dicts = true);
 // Keys that stand for themselves, in guards too.
 bool is_known_key(PyObject* key);
+// A key with constants for the symbols in it: a size that decides where something is found, as in
+// cache[height, width], is what it is now, and its value a guard.
+Owned constant_key(PyObject* key);
 
 // Calls of functions that remember their results which captures made before the program came to
 // them: a capture of the same call of the program finds them here, by function and key.
@@ -142,6 +147,7 @@ class Capture final : public Capturing {
     Owned missing;  // a set of keys that were not there, or were deleted
     Owned deleted;  // a set of keys that were deleted, and perhaps written again
     std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
+    Owned keys;  // of an open dict some of whose keys are objects: a dict of the keys' stand-ins
   };
   struct Outside {
     int source = -1;
@@ -171,6 +177,7 @@ class Capture final : public Capturing {
   // Each gives a new reference.
   PyObject* import(PyObject* real, int source);
   PyObject* import_tuple(PyObject* real, int source);
+  PyObject* import_frozen_set(PyObject* real, int source);
   PyObject* import_slice(PyObject* real, int source);
   PyObject* make_twin(PyObject* real, int source);
   PyObject* make_container(PyObject* real, int source);
@@ -196,7 +203,6 @@ class Capture final : public Capturing {
     Seen seen;
     return holds_namespace(object, 0, seen);
   }
-  PyObject* real_key_of(PyObject* key, int* path);
   // The stand-in of a dict of the program that is not reached by a path of the program's own.
   PyObject* pinned_dict(PyObject* dict, const std::string& name);
   int pin(PyObject* object);
@@ -221,6 +227,7 @@ class Capture final : public Capturing {
   PyObject* class_lookup(PyTypeObject* type, PyObject* name, bool& is_written);
   void set_class_attribute(PyTypeObject* type, PyObject* name, PyObject* value);
   PyObject* call_getter(PyObject* getter, PyObject* object);
+  void call_setter(PyObject* property, PyObject* object, PyObject* value);
   PyObject* function_attribute(PyObject* object, PyObject* name);
   // Data that super() finds behind a class; null for methods and the like.
   PyObject* super_data(PyObject* type, PyObject* object, PyObject* name);
@@ -317,6 +324,21 @@ class Capture final : public Capturing {
   bool is_taken(const EarlyCalls::value_type& made) const {
     return taken_calls_.contains({made.first.get(), made.second.get()});
   }
+  // ---- keys that are objects (keys.cpp) ----
+  bool is_constant_key(PyObject* key);
+  PyObject* real_key_of(PyObject* key, int* path);
+  bool is_made_key(PyObject* key);
+  std::vector<Owned> import_keys(PyObject* keys, int source);
+  void check_key(bool is_there, const Twin& twin, PyObject* key, int path);
+  PyObject* find_in_set(Twin& twin, PyObject* key);
+  bool contains_at_first(const Twin& twin, PyObject* key);
+  static Owned keys_at_first(const Twin& twin);
+  void note_identity(PyObject* key);
+  void note_identities_in(PyObject* container);
+  void note_identities(const Call& call, PyObject* result);
+  void note_order(PyObject* set, const std::vector<Owned>& items);
+  void check_order(PyObject* set) const;
+  void check_order(const Call& call) const;
   // ---- classes (class_checks.cpp) ----
   PyObject* call_isinstance(PyObject* object, PyObject* classes);
   bool has_protocol(PyObject* object, PyObject* protocol);
@@ -412,12 +434,6 @@ class Capture final : public Capturing {
   Flow build_map(State& state, int argument);
   Flow make_function(State& state, int argument);
   void check_distinct(PyObject* a, PyObject* b);
-  // Members of sets, those that are two: a value that is about to become one, and the set behind
-  // the call (members.cpp).
-  void check_member(PyObject* set, PyObject* value);
-  void note_member_of(PyObject* set, PyObject* value);
-  void note_size(const Call& call, CallKind kind);
-  void forget_size(PyObject* set);
   void import_defaults(TaedaFrame* frame);
   bool is_made(PyObject* function) const { return made_functions_.contains(function); }
   bool holds_values(PyObject* object) const;
@@ -490,17 +506,6 @@ class Capture final : public Capturing {
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
   int num_undivided_ = 0;                             // scopes in which no region ends
-  // What is known of a set to which the program added members; kept.
-  struct Members {
-    Py_ssize_t size = -1;  // of which all members are noted
-    struct Group {         // of one class
-      std::unordered_set<PyObject*> objects;
-      bool is_unknown = false;  // an object of which only a run knows which it is
-      int check = -1;           // of the guards
-    };
-    std::unordered_map<PyTypeObject*, Group> groups;
-  };
-  std::unordered_map<PyObject*, Members> members_of_sets_;
   struct Deferred {
     PyObject* callable;
     std::vector<Owned> constants;
@@ -519,7 +524,9 @@ class Capture final : public Capturing {
   std::vector<std::pair<PyObject*, Owned>> data_;
   // What was written to slots of classes, by object and name; null: deleted.
   std::map<std::pair<PyObject*, PyObject*>, Owned> members_;
-  std::set<int> slotted_;  // the paths of objects whose slots were read or written
+  std::set<int> slotted_;     // the paths of objects whose slots were read or written
+  std::set<int> identities_;  // the paths of objects that were keys
+  std::unordered_set<PyObject*> unordered_;  // stand-ins of sets that have another order
   // The same of attributes of classes, in their order.
   struct ClassWrite {
     PyTypeObject* type;

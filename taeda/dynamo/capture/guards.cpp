@@ -210,15 +210,11 @@ Py_ssize_t length_of(PyObject* object) {
 }
 
 bool has_keys(PyObject* dict, PyObject* keys) {
-  if (PyAnySet_Check(dict)) {
-    Owned items(PySequence_Tuple(dict));
-    if (!items) PyErr_Clear();
-    return items && same_constant(items.get(), keys);
-  }
-  if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
-  if (PyODict_Check(dict)) {
-    Owned order(PyODict_Type.tp_iter(dict));
-    Owned items(order ? PySequence_Tuple(order.get()) : nullptr);
+  if (!PyAnySet_Check(dict) &&
+      (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)))
+    return false;
+  if (PyAnySet_Check(dict) || PyODict_Check(dict)) {
+    Owned items(keys_in_order(dict));
     if (!items) PyErr_Clear();
     return items && same_constant(items.get(), keys);
   }
@@ -248,7 +244,9 @@ bool has_subclasses(PyObject* type, PyObject* expected) {
 }
 
 bool lacks(PyObject* dict, PyObject* key) {
-  const int contains = PyDict_Check(dict) ? PyDict_Contains(dict, key) : 1;
+  const int contains = PyDict_Check(dict)     ? PyDict_Contains(dict, key)
+                       : PyAnySet_Check(dict) ? PySet_Contains(dict, key)
+                                              : 1;
   if (contains < 0) PyErr_Clear();
   return contains == 0;
 }
@@ -283,10 +281,12 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     case Kind::Keys: return has_keys(value, check.object);
     case Kind::Absent: return lacks(value, check.object);
     case Kind::Present: return PyDict_Check(value) && !lacks(value, check.object);
-    case Kind::AbsentKey: {
+    case Kind::AbsentKey:
+    case Kind::PresentKey: {
       PyObject* key = values[check.number & 0xFFFFFFFF];
       PyObject* dict = values[check.number >> 32];
-      return key != nullptr && dict != nullptr && lacks(dict, key);
+      return key != nullptr && dict != nullptr &&
+             lacks(dict, key) == (check.kind == Kind::AbsentKey);
     }
     case Kind::NoMember: return !has_member(value, check.object);
     case Kind::Member: return has_member(value, check.object);
@@ -341,7 +341,10 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
     case Kind::Present: return str(path, " has no ", shown(check.object));
     case Kind::Absent: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::AbsentKey:
-      return str(texts[check.number >> 32], " has ", path, ", which it had not");
+      return str(texts[check.number >> 32], " has ", texts[check.number & 0xFFFFFFFF],
+                 ", which it had not");
+    case Kind::PresentKey:
+      return str(texts[check.number >> 32], " has no ", texts[check.number & 0xFFFFFFFF]);
     case Kind::NoMember: return str(path, " has ", shown(check.object), ", which it had not");
     case Kind::Member: return str(path, " has no ", shown(check.object));
     case Kind::Subclasses: return str("subclasses of ", path, " are not ", shown(check.object));
@@ -372,7 +375,8 @@ const char* GuardProgram::name_of(Check::Kind kind) {
     case Kind::Keys: return "DICT_KEYS_MATCH";
     case Kind::Absent:
     case Kind::Present:
-    case Kind::AbsentKey: return "DICT_CONTAINS";
+    case Kind::AbsentKey:
+    case Kind::PresentKey: return "DICT_CONTAINS";
     case Kind::Same:
     case Kind::Distinct:
     case Kind::AllDistinct: return "DUPLICATE_INPUT";
@@ -400,6 +404,8 @@ std::string GuardProgram::text(const Check& check) const {
     case Kind::Present: return str(shown(check.object), " in ", path);
     case Kind::AbsentKey:
       return str(texts[check.number & 0xFFFFFFFF], " not in ", texts[check.number >> 32]);
+    case Kind::PresentKey:
+      return str(texts[check.number & 0xFFFFFFFF], " in ", texts[check.number >> 32]);
     case Kind::NoMember: return str(path, " has no ", shown(check.object));
     case Kind::Member: return str(path, " has ", shown(check.object));
     case Kind::Subclasses: return str("subclasses of ", path, " are ", shown(check.object));
@@ -432,7 +438,8 @@ namespace {
 
 bool is_pair(const Check& check) {
   return check.kind == Check::Kind::Same || check.kind == Check::Kind::Distinct ||
-         check.kind == Check::Kind::AllDistinct || check.kind == Check::Kind::AbsentKey;
+         check.kind == Check::Kind::AllDistinct || check.kind == Check::Kind::AbsentKey ||
+         check.kind == Check::Kind::PresentKey;
 }
 
 // Whether the outcome of a check of a stable path follows from unchanged dicts.
@@ -515,7 +522,8 @@ void GuardProgram::prepare() {
 void GuardProgram::add_pair(int number) {
   const Check& check = checks[number];
   // Keys may compare as they like.
-  if (check.kind == Check::Kind::AbsentKey) return pairs_.push_back(number);
+  if (check.kind == Check::Kind::AbsentKey || check.kind == Check::Kind::PresentKey)
+    return pairs_.push_back(number);
   std::vector<int> paths{check.source, static_cast<int>(check.number)};
   if (check.kind == Check::Kind::AllDistinct) paths = groups[check.number];
   const bool is_stable =

@@ -96,7 +96,8 @@ struct Check {
     Keys,         // of a dict, in order: `object` is a tuple
     Absent,       // a dict without the key `object`
     Present,      // a dict with it
-    AbsentKey,    // the same, two paths in `number`: dict and key
+    AbsentKey,    // two paths in `number`: a dict or set without the key of the other
+    PresentKey,   // and one with it
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
     AllDistinct,  // groups[number]: paths, `source` the last of them, to as many objects

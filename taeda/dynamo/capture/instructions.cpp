@@ -331,6 +331,13 @@ void Capture::read_stack(State& state) {
   if (frame.is_unread.size() > locals) frame.is_unread.resize(locals);
 }
 
+// Instructions that go through what lies on top of the stack.
+static bool takes_items(int opcode) {
+  static const int known[] = {opcode_number("GET_ITER"), opcode_number("UNPACK_SEQUENCE"),
+                              opcode_number("UNPACK_EX"), opcode_number("LIST_EXTEND")};
+  return std::find(std::begin(known), std::end(known), opcode) != std::end(known);
+}
+
 // A handler of its own, or the evaluator's, with what it looks into opened.
 Flow Capture::dispatch(State& state) {
   static const int binary_op = opcode_number("BINARY_OP");
@@ -349,17 +356,22 @@ Flow Capture::dispatch(State& state) {
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
   }
-  if (at.opcode == binary_op) {
-    check_arithmetic(state, at.argument);
-    forget_size(state.peek(2));
-  }
+  if (at.opcode == binary_op) check_arithmetic(state, at.argument);
   if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));
   if (at.opcode == returns[1]) check_ends_of(state, nullptr);
   if ((at.opcode == returns[0] || at.opcode == yields) && frame_of(state).is_shown_to_c)
     open_deep(state.peek(1));
-  if (way.below > 0) open(state.peek(at.argument + way.below));
+  if (way.below > 0) {
+    PyObject* container = state.peek(at.argument + way.below);
+    open(container);
+    if (PyAnySet_Check(container) || PyDict_Check(container)) {
+      note_identity(state.peek(way.below));
+      note_identities_in(state.peek(way.below));
+    }
+  }
+  if (takes_items(at.opcode)) check_order(state.peek(1));
   if (way.writes || way.below > 0) ++writes_;
   return at.handler(state, at.argument);
 }
@@ -611,6 +623,7 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   open(container.get());
   open_deep(key.get());
+  if (PyDict_Check(container.get())) note_identity(key.get());
   if (recorder_.is_tensor_value(container.get())) key = index_of(key.get());
   state.push(container.release());
   state.push(key.release());
@@ -631,6 +644,7 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
+  if (PyDict_Check(container)) note_identity(key);
   if (recorder_.is_tensor_value(container))
     Py_SETREF(state.peek(1), index_of(state.peek(1)).release());
   const Owned kept(Py_NewRef(container)), items = items_of(container);
@@ -655,6 +669,7 @@ Flow Capture::delete_subscr(State& state, int argument) {
   }
   check_ends_in(container);
   open(container);
+  if (PyDict_Check(container)) note_identity(key);
   const Owned kept(Py_NewRef(container)), items = items_of(container);
   const Flow flow = run::DELETE_SUBSCR_(state, argument);
   if (flow != Flow::Raise) check_references(kept.get(), items);
@@ -664,17 +679,27 @@ Flow Capture::delete_subscr(State& state, int argument) {
 Flow Capture::contains(State& state, int argument) {
   PyObject* container = state.peek(1);
   PyObject* value = state.peek(2);
-  if (is_opaque(container) || (twin_of(container) != nullptr && !settle_addresses(value)))
+  Twin* twin = twin_of(container);
+  if (is_opaque(container) || (twin != nullptr && !settle_addresses(value)))
     throw Break{"a search in an object that is not known"};
-  if (twin_of(container) != nullptr && is_lazy_dict(container) && is_key(value)) {
+  if (twin != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;
     Py_DECREF(state.pop());
     Py_DECREF(state.pop());
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
+  if (twin != nullptr && !twin->is_open && PySet_Check(container)) {
+    if (const PyObject* is_there = find_in_set(*twin, value)) {
+      Py_DECREF(state.pop());
+      Py_DECREF(state.pop());
+      state.push(PyBool_FromLong((is_there == Py_True) != (argument != 0)));
+      return Flow::Next;
+    }
+  }
   open_deep(value);
   open_deep(container);
+  if (PyAnySet_Check(container) || PyDict_Check(container)) note_identity(value);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
   if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
@@ -688,12 +713,19 @@ Flow Capture::contains(State& state, int argument) {
 void Capture::check_distinct(PyObject* a, PyObject* b) {
   const Outside* one = find(a);
   const Outside* other = find(b);
-  if (a == b || one == nullptr || other == nullptr || Py_TYPE(a) != Py_TYPE(b)) return;
+  if (a == b || one == nullptr || other == nullptr || Py_TYPE(a) != Py_TYPE(b) ||
+      python::is_symbolic(a))  // compared by value
+    return;
   if (one->source < 0 || other->source < 0) throw Break{"the identity of what only a run knows"};
   check_pair(Check::Kind::Distinct, one->source, other->source);
 }
 
 Flow Capture::is_op(State& state, int argument) {
+  const auto is_number = [](PyObject* o) {
+    return python::is_symbolic(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o);
+  };
+  if (is_number(state.peek(1)) && is_number(state.peek(2)))
+    for (int i = 1; i <= 2; ++i) Py_SETREF(state.peek(i), number_of(state.peek(i)));
   check_distinct(state.peek(1), state.peek(2));
   return run::IS_OP_(state, argument);
 }
@@ -717,14 +749,12 @@ Flow Capture::compare_op(State& state, int argument) {
 
 // Members of a set, and keys of a dict, that are two stay two.
 Flow Capture::build_set(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i)
-    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(i), state.peek(j));
+  for (int i = 1; i <= argument; ++i) note_identity(state.peek(i));
   return state.now->handler(state, argument);
 }
 
 Flow Capture::build_map(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i)
-    for (int j = i + 1; j <= argument; ++j) check_distinct(state.peek(2 * i), state.peek(2 * j));
+  for (int i = 1; i <= argument; ++i) note_identity(state.peek(2 * i));
   return state.now->handler(state, argument);
 }
 

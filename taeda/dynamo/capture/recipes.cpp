@@ -104,6 +104,7 @@ class Recipes {
     }
     class_writes();
     taken();
+    capture_.check_all_distinct(capture_.identities_);
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
     return true;
@@ -466,6 +467,28 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
+  // The number or text that an instance of a class of the program is; null for others.
+  static Owned plain_value(PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (is_derived(type, &PyLong_Type))
+      return Owned(need(PyLong_Type.tp_as_number->nb_int(object)));
+    if (is_derived(type, &PyFloat_Type))
+      return Owned(need(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object))));
+    return is_derived(type, &PyUnicode_Type) ? Owned(need(PyUnicode_FromObject(object))) : Owned();
+  }
+
+  int of_plain_value(PyObject* object, PyObject* plain) {
+    Owned make(
+        need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(plain)), "__new__")));
+    capture_.keep(plain);
+    const int type = value(reinterpret_cast<PyObject*>(Py_TYPE(object))), part = constant(plain);
+    const int made = note(
+        object, add({.kind = Action::Kind::Call, .parts = {type, part}, .object = make.get()}));
+    fill_attributes(made, object);
+    fill_slots(made, object);
+    return made;
+  }
+
   // Instances of classes of Python by their attributes; iterators of C by what they reduce to.
   int other(PyObject* object) {
     using Kind = Action::Kind;
@@ -501,6 +524,7 @@ class Recipes {
       return made;
     }
     if (PyExceptionInstance_Check(object)) return exception(object);
+    if (const Owned plain = plain_value(object)) return of_plain_value(object, plain.get());
     if (is_python_generator(object)) {
       const SessionScope natively(nullptr);
       Owned state(need(PyObject_CallMethod(object, "getstate", nullptr)));
@@ -619,6 +643,7 @@ class Recipes {
   // Keys that are gone or moved, then keys whose values are others, in the order of the dict.
   void write_dict(Capture::Twin& twin, PyObject* own) {
     using Kind = Action::Kind;
+    const SessionScope natively(nullptr);  // keys may have a hash of their own
     int target = -1;
     const auto to = [&] { return target >= 0 ? target : target = path(twin.source); };
     Owned keys = keys_of(own);
@@ -635,12 +660,12 @@ class Recipes {
       add({.kind = Kind::DeleteItem, .target = to(), .parts = {part}});
     }
     // Those that were written without being read, and then deleted, one by one or by C.
-    Owned written =
-        twin.is_open ? keys_of(twin.original) : Owned(need(PySequence_Tuple(twin.deleted.get())));
+    Owned written = twin.is_open ? Capture::keys_at_first(twin)
+                                 : Owned(need(PySequence_Tuple(twin.deleted.get())));
     capture_.keep(written.get());
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(written.get()); ++i) {
       key = PyTuple_GET_ITEM(written.get(), i);
-      if (PyDict_Contains(twin.seen.get(), key) != 0 || PyDict_Contains(twin.original, key) != 1 ||
+      if (PyDict_Contains(twin.seen.get(), key) != 0 || !capture_.contains_at_first(twin, key) ||
           (PyDict_Contains(own, key) != 0 && !is_new(key)))
         continue;
       const int part = value(key);
@@ -655,11 +680,16 @@ class Recipes {
     }
   }
 
+  // Objects that are equal are two keys still.
+  static bool is_same_key(PyObject* a, PyObject* b) {
+    return a == b || (is_known_key(a) && same_constant(a, b));
+  }
+
   // Whether what is left of the original comes first and in its order. Of a dict that was not
   // opened only single keys were touched, which `deleted` tells.
   static bool keeps_order(const Capture::Twin& twin, PyObject* own, PyObject* keys) {
     if (!twin.is_open) return true;
-    Owned originals = keys_of(twin.original);
+    Owned originals = Capture::keys_at_first(twin);
     Py_ssize_t next = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(originals.get()); ++i) {
       PyObject* key = PyTuple_GET_ITEM(originals.get(), i);
@@ -668,7 +698,7 @@ class Recipes {
       while (next < PyTuple_GET_SIZE(keys) &&
              PySet_Contains(twin.deleted.get(), PyTuple_GET_ITEM(keys, next)) != 0)
         ++next;
-      if (next >= PyTuple_GET_SIZE(keys) || !same_constant(PyTuple_GET_ITEM(keys, next++), key))
+      if (next >= PyTuple_GET_SIZE(keys) || !is_same_key(PyTuple_GET_ITEM(keys, next++), key))
         return false;
     }
     return true;

@@ -5,8 +5,10 @@
 
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dynamo/evaluator/session.h"
+#include "taeda/ops/functions.h"
 
 namespace taeda::dynamo {
 
@@ -123,6 +125,14 @@ PyObject* make_tuple(PyTypeObject* type, PyObject* fields) {
   return made;
 }
 
+PyObject* keys_in_order(PyObject* container) {
+  PyTypeObject* base = PyAnySet_Check(container)  ? &PySet_Type
+                       : PyODict_Check(container) ? &PyODict_Type
+                                                  : &PyDict_Type;
+  Owned keys(base->tp_iter(container));
+  return keys ? PySequence_Tuple(keys.get()) : nullptr;
+}
+
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
   return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
 }
@@ -181,6 +191,8 @@ std::string Sources::text(int id) const {
     }
     case Step::Index: return parent() + "[" + std::to_string(source.index) + "]";
     case Step::KeyedItem: return parent() + "[" + text(source.index) + "]";
+    case Step::Keys: return "tuple(" + parent() + ")";
+    case Step::Values: return "tuple(" + parent() + ".values())";
     case Step::Type: return "type(" + parent() + ")";
     case Step::TypeLookup:
     case Step::Member: return parent() + "." + plain(source.key);
@@ -191,6 +203,7 @@ std::string Sources::text(int id) const {
     case Step::MethodFunction: return parent() + ".__func__";
     case Step::MethodSelf: return parent() + ".__self__";
     case Step::Grad: return parent() + ".grad";
+    case Step::Turned: return parent();
     case Step::Referent: return parent() + "()";
     case Step::Viewed: return parent() + ".mapping";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
@@ -219,6 +232,17 @@ PyObject* keep(PyObject* made, std::vector<Owned>& held) {
   return made;
 }
 
+// Those of an ordered dict lie in the order of its keys, which only its class knows.
+PyObject* values_in_order(PyObject* dict) {
+  if (!PyODict_Check(dict)) {
+    Owned values(PyDict_Values(dict));
+    return values ? PyList_AsTuple(values.get()) : nullptr;
+  }
+  Owned views(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&PyODict_Type),
+                                        PyUnicode_InternFromString("values"), dict));
+  return views ? PySequence_Tuple(views.get()) : nullptr;
+}
+
 PyObject* item_of_sequence(PyObject* parent, int index) {
   if (PyTuple_Check(parent))
     return index < PyTuple_GET_SIZE(parent) || index < num_fields(parent)
@@ -234,6 +258,12 @@ PyObject* grad_of(PyObject* parent, std::vector<Owned>& held) {
 }
 
 }  // namespace
+
+Tensor turned(const Tensor& t) {
+  const autograd::GradMode with_history(true);
+  const Tensor positive = t.is_neg() ? _neg_view(t) : t;
+  return positive.is_conj() ? conj(positive) : positive;
+}
 
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held) {
   const auto function = [&] { return reinterpret_cast<PyFunctionObject*>(parent); };
@@ -253,6 +283,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
                  ? keep(PyObject_GetAttrString(parent, "__dict__"), held)
                  : nullptr;
     case Step::Item: return item_of(parent, source.key);
+    case Step::Values: return PyDict_Check(parent) ? keep(values_in_order(parent), held) : nullptr;
+    case Step::Keys:
+      return PyDict_Check(parent) || PyAnySet_Check(parent) ? keep(keys_in_order(parent), held)
+                                                            : nullptr;
     case Step::Index:
       if (Py_IS_TYPE(parent, deque_type()))
         return keep(PySequence_GetItem(parent, source.index), held);
@@ -282,6 +316,9 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       if (PyCFunction_Check(parent)) return PyCFunction_GET_SELF(parent);
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Step::Grad: return grad_of(parent, held);
+    case Step::Turned:
+      if (!python::is_tensor(parent)) return nullptr;
+      return keep(python::wrap(turned(python::tensor_of(parent))), held);
     case Step::Referent: return is_weak_reference(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
     case Step::Upcoming: return keep(upcoming(parent, source.index), held);

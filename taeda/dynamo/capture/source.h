@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "taeda/core/tensor.h"
 #include "taeda/dynamo/evaluator/owned.h"
 
 namespace taeda::dynamo {
@@ -21,6 +22,8 @@ enum class Step : uint8_t {
   Item,            // of a dict, by key
   Index,           // of a list or tuple
   KeyedItem,       // of a dict, by the value of the path `index`
+  Values,          // of a dict: a tuple of them, in its order
+  Keys,            // of a dict or set: a tuple of its keys or members, in its order
   Type,            // of an object
   TypeLookup,      // a name in the classes of a type
   Member,          // a slot of a class with __slots__, by name
@@ -31,6 +34,7 @@ enum class Step : uint8_t {
   MethodFunction,  // of a bound method
   MethodSelf,      //
   Grad,            // of a tensor
+  Turned,          // of a conjugate or negative tensor: its values as they lie in memory
   Referent,        // of a weak reference
   Viewed,          // the dict of a types.MappingProxyType, or of dict.keys() and the like
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
@@ -105,6 +109,9 @@ bool is_weak_reference(PyObject* object);
 // threading.local, and classes of it whose instances do nothing in a new thread.
 bool is_thread_local(PyTypeObject* type);
 
+// The keys of a dict, or the members of a set, in its order and as a tuple, whatever its class
+// says; null with an error.
+PyObject* keys_in_order(PyObject* container);
 // Writes to dicts and ordered dicts, which keep their order beside their items, without what a
 // class of the program does at a write.
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);
@@ -133,6 +140,9 @@ PyObject* iterated_dict(PyObject* iterator);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
 
+// The values of a tensor as they lie in memory: without its conjugate and negative bit, and with
+// its history.
+Tensor turned(const Tensor& t);
 // A value of a path from that of its parent, borrowed from it or put into `held`; null where there
 // is none. Runs no code of the program.
 PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& held);

@@ -46,7 +46,20 @@ bool is_bound_natively(PyObject* object) {
   return self != nullptr && !PyModule_Check(self) && !PyType_Check(self);
 }
 
-// A class statement whose instances have nothing in C but what this class has.
+// Keys that guards know by their values.
+bool are_constants(PyObject* keys) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(keys, i);
+    if (PyTuple_Check(key) ? !are_constants(key) : PyFunction_Check(key) || !is_known_key(key))
+      return false;
+  }
+  return true;
+}
+
+bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != nullptr; }
+
+}  // namespace
+
 bool is_derived(PyTypeObject* type, PyTypeObject* base) {
   for (; type != base; type = type->tp_base) {
     if (type == nullptr || !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
@@ -56,10 +69,6 @@ bool is_derived(PyTypeObject* type, PyTypeObject* base) {
   }
   return true;
 }
-
-bool is_twinned(PyObject* object) { return container_of(Py_TYPE(object)) != nullptr; }
-
-}  // namespace
 
 bool is_native_function(PyObject* object) {
   return PyCFunction_Check(object) || Py_IS_TYPE(object, &PyMethodDescr_Type) ||
@@ -266,19 +275,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     return stand_for(real, fake, source);
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);
-  if (PyFrozenSet_CheckExact(real)) {
-    Owned items(need(PySequence_Tuple(real)));
-    bool is_constant = true;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-      is_constant &= is_known_key(item);
-    }
-    if (is_constant) {
-      check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
-      check(Kind::Keys, source, items.get());
-      return note_outside(real, source);
-    }
-  }
+  if (PyFrozenSet_CheckExact(real)) return import_frozen_set(real, source);
   if (is_twinned(real)) return make_twin(real, source);
   if (PyLong_Check(real) || PyFloat_Check(real) || PyUnicode_Check(real)) {
     check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
@@ -347,6 +344,22 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
     made = need(make_tuple(Py_TYPE(real), items.get()));
   }
   return stand_for(real, made, source);
+}
+
+PyObject* Capture::import_frozen_set(PyObject* real, int source) {
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
+  const Owned items(need(keys_in_order(real)));
+  if (are_constants(items.get())) {
+    check(Check::Kind::Keys, source, items.get());
+    return note_outside(real, source);
+  }
+  std::vector<Owned> own = import_keys(items.get(), source);
+  const Owned members(need(PyTuple_New(static_cast<Py_ssize_t>(own.size()))));
+  for (size_t i = 0; i < own.size(); ++i)
+    PyTuple_SET_ITEM(members.get(), static_cast<Py_ssize_t>(i), Py_NewRef(own[i].get()));
+  PyObject* made = stand_for(real, need(PyFrozenSet_New(members.get())), source);
+  note_order(made, own);
+  return made;
 }
 
 // A method of C bound to an object: the same of the object's stand-in, whose class may have another
@@ -444,15 +457,14 @@ void Capture::open(PyObject* object) {
   if (twin == nullptr || twin->is_open) return;
   if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
-  Owned items(need(PySequence_Tuple(real)));
+  Owned items(need(PyAnySet_Check(real) ? keys_in_order(real) : PySequence_Tuple(real)));
   std::vector<Owned> own;
-  if (PyAnySet_Check(object)) {
-    // Sets of constants alone; others stay closed.
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
-      if (!is_known_key(item)) throw Break{"a set of objects"};
-      own.emplace_back(Py_NewRef(item));
-    }
+  const bool has_objects = PyAnySet_Check(object) && !are_constants(items.get());
+  if (has_objects) {
+    own = import_keys(items.get(), twin->source);
+  } else if (PyAnySet_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      own.emplace_back(Py_NewRef(PyTuple_GET_ITEM(items.get(), i)));
     // In the order in which it is iterated.
     check(Check::Kind::Keys, twin->source, items.get());
   } else {
@@ -473,25 +485,52 @@ void Capture::open(PyObject* object) {
     keep(item.get());
     twin->snapshot.push_back(item.get());
   }
+  if (has_objects) note_order(object, own);
 }
 
 // What was written or deleted before stays as it is.
 void Capture::open_dict(Twin& twin, PyObject* object) {
   Owned names = keys_of(twin.original);
+  const bool has_objects = !are_constants(names.get());
+  Owned items;
+  {
+    const SessionScope natively(nullptr);  // keys may have a hash of their own
+    items = Owned(need(PyTuple_New(PyTuple_GET_SIZE(names.get()))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+      PyTuple_SET_ITEM(items.get(), i,
+                       Py_NewRef(need(PyDict_GetItemWithError(twin.original,
+                                                              PyTuple_GET_ITEM(names.get(), i)))));
+  }
+  std::vector<Owned> keys;
+  if (has_objects) {
+    keys = import_keys(names.get(), twin.source);
+    names = Owned(need(PyTuple_New(static_cast<Py_ssize_t>(keys.size()))));
+    for (size_t i = 0; i < keys.size(); ++i)
+      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i), Py_NewRef(keys[i].get()));
+    keep(names.get());
+    if (twin.is_open) return;  // by a function of the program that compares its keys
+  }
+  const int path = has_objects ? sources_.of(Step::Values, twin.source) : -1;
   std::vector<Owned> values;  // null: known, deleted or moved
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     PyObject* key = PyTuple_GET_ITEM(names.get(), i);
-    if (!is_known_key(key)) throw Break{"a dict whose keys are objects"};
     const int is_moved = PySet_Contains(twin.deleted.get(), key);
     const int is_deleted = PySet_Contains(twin.missing.get(), key);
     const int is_known = PyDict_Contains(object, key);
     for (const int answer : {is_moved, is_deleted, is_known}) need(answer);
     Owned& value = values.emplace_back();
     if (is_moved || is_deleted || is_known) continue;
-    PyObject* real = need(PyDict_GetItemWithError(twin.original, key));
-    value = Owned(import(real, sources_.of(Step::Item, twin.source, 0, key)));
+    const int source = has_objects ? sources_.of(Step::Index, path, static_cast<int>(i))
+                                   : sources_.of(Step::Item, twin.source, 0, key);
+    value = Owned(import(PyTuple_GET_ITEM(items.get(), i), source));
   }
-  check(Check::Kind::Keys, twin.source, names.get());
+  if (has_objects) {
+    twin.keys = Owned(need(PyDict_New()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+      need(PyDict_SetItem(twin.keys.get(), PyTuple_GET_ITEM(names.get(), i), Py_None));
+  } else {
+    check(Check::Kind::Keys, twin.source, names.get());
+  }
   twin.is_open = true;
   Owned former(need(PyDict_New()));
   Owned written = keys_of(object);
@@ -566,42 +605,10 @@ bool Capture::holds_namespace(PyObject* object, int depth, Seen& seen) {
   return false;
 }
 
-// The object of the program that a key stands for, and its path; null where it is none.
-PyObject* Capture::real_key_of(PyObject* key, int* path) {
-  if (recorder_.is_value(key)) return recorder_.real_of(key, path);
-  const Outside* outside = find(key);
-  if (outside == nullptr || outside->source < 0 || outside->twin != nullptr || PyTuple_Check(key))
-    return nullptr;
-  // Classes with a hash of their own would run code.
-  static PyObject* const hash = PyUnicode_InternFromString("__hash__");
-  if (_PyType_Lookup(Py_TYPE(key), hash) != _PyType_Lookup(&PyBaseObject_Type, hash))
-    return nullptr;
-  *path = outside->source;
-  return key;
-}
-
-// A key with constants for the symbols in it: a size that decides where something is found, as in
-// cache[height, width], is what it is now, and its value a guard.
-static Owned constant_key(PyObject* key) {
-  if (python::is_symint(key)) return Owned(need(PyNumber_Long(key)));
-  if (python::is_symfloat(key)) return Owned(need(PyNumber_Float(key)));
-  if (!PyTuple_CheckExact(key)) return Owned(Py_NewRef(key));
-  std::vector<Owned> items;
-  bool is_same = true;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
-    items.push_back(constant_key(PyTuple_GET_ITEM(key, i)));
-    is_same &= items.back().get() == PyTuple_GET_ITEM(key, i);
-  }
-  if (is_same) return Owned(Py_NewRef(key));
-  Owned made(need(PyTuple_New(PyTuple_GET_SIZE(key))));
-  for (size_t i = 0; i < items.size(); ++i)
-    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), items[i].release());
-  return made;
-}
-
 PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
+  note_identity(key);
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (found != nullptr) return found;
   if (PyErr_Occurred()) throw Raised{};
@@ -610,19 +617,21 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
   const int is_missing = PySet_Contains(twin->missing.get(), key);
   need(is_missing);
   if (is_missing) return nullptr;
+  if (!settle_addresses(key)) throw Break{"a dict whose keys are addresses"};
   // An object of the program as the key is known by its path.
   int path = -1;
-  const bool is_known = is_known_key(key) && settle_addresses(key);
-  PyObject* real_key = is_known ? key : real_key_of(key, &path);
-  if (real_key == nullptr) throw Break{"a dict whose keys are objects"};
+  PyObject* real_key = is_constant_key(key) ? key : real_key_of(key, &path);
+  if (real_key == nullptr) {
+    if (is_made_key(key)) return nullptr;
+    open(dict);
+    found = PyDict_GetItemWithError(dict, key);
+    if (found == nullptr && PyErr_Occurred()) throw Raised{};
+    return found;
+  }
   PyObject* real = PyDict_GetItemWithError(twin->original, real_key);
   if (real == nullptr) {
     if (PyErr_Occurred()) throw Raised{};
-    if (path >= 0)
-      check(Check::Kind::AbsentKey, std::max(twin->source, path), nullptr,
-            (static_cast<int64_t>(twin->source) << 32) | path);
-    else
-      check(Check::Kind::Absent, twin->source, key);
+    check_key(false, *twin, key, path);
     need(PySet_Add(twin->missing.get(), key));
     return nullptr;
   }
@@ -635,24 +644,29 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
 
 // Of a key that is written: whether it is there tells where it goes; its value does not matter.
 void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
-  if (!is_known_key(key) || !settle_addresses(key)) {
+  int path = -1;
+  PyObject* real_key = is_constant_key(key) ? key : real_key_of(key, &path);
+  if (real_key == nullptr || !settle_addresses(key)) {
     dict_get(dict, key);
     return;
   }
   const int is_known = PyDict_Contains(dict, key);
   const int is_missing = PySet_Contains(twin.missing.get(), key);
-  const int is_there = PyDict_Contains(twin.original, key);
-  for (const int answer : {is_known, is_missing, is_there}) need(answer);
-  if (twin.is_open || is_known || is_missing) return;
-  check(is_there ? Check::Kind::Present : Check::Kind::Absent, twin.source, key);
+  for (const int answer : {is_known, is_missing}) need(answer);
+  if (!twin.is_open && !is_known && !is_missing)
+    check_key(contains_at_first(twin, key), twin, key, path);
 }
 
 bool Capture::dict_set(PyObject* dict, PyObject* given, PyObject* value) {
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
+  note_identity(key);
   if (Twin* twin = twin_of(dict)) {
+    int path = -1;
     PyObject* old = PyDict_GetItemWithError(dict, key);
-    if (old == nullptr && is_known_key(key)) old = PyDict_GetItemWithError(twin->original, key);
+    PyObject* real_key = is_constant_key(key) ? key : real_key_of(key, &path);
+    if (old == nullptr && real_key != nullptr)
+      old = PyDict_GetItemWithError(twin->original, real_key);
     if (old != nullptr && old != value && is_noticed(old))
       throw Break{std::string("the end of an object of class ") + Py_TYPE(old)->tp_name};
     note_place(*twin, dict, key);
