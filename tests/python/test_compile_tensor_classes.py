@@ -381,6 +381,30 @@ def test_operators_of_a_class_run_once(make, backend):
         assert t.allclose(compiled(x), x.cos())
 
 
+class Watched(t.nn.Parameter):
+    """Attributes are set and deleted in its own way."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value * 2 if name == "doubled" else value)
+
+    def __delattr__(self, name):
+        super().__setattr__("gone", name)
+        super().__delattr__(name)
+
+
+def test_attributes_that_a_class_of_tensors_sets():
+    def program(x, p):
+        p.doubled = p.other = 4
+        del p.other
+        return p * p.doubled, p.gone, hasattr(p, "other"), x + 1
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    one, other = Watched(X), Watched(X)
+    for _ in range(2):
+        got, expected = compiled(X, one), program(X, other)
+        assert shown(got) == shown(expected) and shown(one) == shown(other)
+
+
 class Preset(Tensor):
     """An attribute of the class that objects replace."""
 
