@@ -265,6 +265,13 @@ def own_operators(x):
     return (x + 1).inner, len(x), x.sin().inner, ((x * 2) + 1).inner, len(x * 2)
 
 
+def write_and_ask(x):
+    x.inner = x.inner + 1
+    y = (x * 2).exp()
+    x.inner.add_(1)
+    return y.inner, (x * 2).inner, x.inner
+
+
 def match_answer(x):
     match x * 2:
         case Held(tag=tag):
@@ -277,7 +284,10 @@ def match_answer(x):
 @pytest.mark.parametrize("kind", [Held, Indexed])
 @pytest.mark.parametrize(
     "program",
-    [class_of_answer, choose_by_class, parts_of_answer, own_operators, match_answer],
+    [
+        *(class_of_answer, choose_by_class, parts_of_answer, own_operators, match_answer),
+        write_and_ask,
+    ],
 )
 def test_the_class_of_an_answer_is_the_handlers(program, kind, backend):
     if program is own_operators and kind is Held:

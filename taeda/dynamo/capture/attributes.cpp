@@ -752,6 +752,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
     if (is_slot(found)) {
       check_class(type);
+      recorder_.note_attribute(object);
       return set_slot(object, name, value);
     }
     PyObject* of_stand_in = _PyType_Lookup(Py_TYPE(object), name);
@@ -760,6 +761,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     const bool is_own = recorder_.is_tensor_value(object) && !is_of_class;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
     if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
+    recorder_.note_attribute(object);
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {
