@@ -265,6 +265,13 @@ def own_operators(x):
     return (x + 1).inner, len(x), x.sin().inner, ((x * 2) + 1).inner, len(x * 2)
 
 
+def write_and_ask(x):
+    x.inner = x.inner + 1
+    y = (x * 2).exp()
+    x.inner.add_(1)
+    return y.inner, (x * 2).inner, x.inner
+
+
 def match_answer(x):
     match x * 2:
         case Held(tag=tag):
@@ -277,7 +284,10 @@ def match_answer(x):
 @pytest.mark.parametrize("kind", [Held, Indexed])
 @pytest.mark.parametrize(
     "program",
-    [class_of_answer, choose_by_class, parts_of_answer, own_operators, match_answer],
+    [
+        *(class_of_answer, choose_by_class, parts_of_answer, own_operators, match_answer),
+        write_and_ask,
+    ],
 )
 def test_the_class_of_an_answer_is_the_handlers(program, kind, backend):
     if program is own_operators and kind is Held:
@@ -379,6 +389,30 @@ def test_operators_of_a_class_run_once(make, backend):
     if isinstance(x, Bumped):
         compiled = t.compile(lambda x: x.cos(), backend=backend, fullgraph=True)
         assert t.allclose(compiled(x), x.cos())
+
+
+class Watched(t.nn.Parameter):
+    """Attributes are set and deleted in its own way."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value * 2 if name == "doubled" else value)
+
+    def __delattr__(self, name):
+        super().__setattr__("gone", name)
+        super().__delattr__(name)
+
+
+def test_attributes_that_a_class_of_tensors_sets():
+    def program(x, p):
+        p.doubled = p.other = 4
+        del p.other
+        return p * p.doubled, p.gone, hasattr(p, "other"), x + 1
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    one, other = Watched(X), Watched(X)
+    for _ in range(2):
+        got, expected = compiled(X, one), program(X, other)
+        assert shown(got) == shown(expected) and shown(one) == shown(other)
 
 
 class Preset(Tensor):

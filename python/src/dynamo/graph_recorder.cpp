@@ -351,6 +351,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   const WrittenMemory memory(function, args, kwargs);
   const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
+  if (!answering.empty()) check_seen_by_handlers(args, kwargs);
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");

@@ -163,6 +163,25 @@ std::vector<PyTypeObject*> GraphRecorder::classes_that_answer(PyObject* args,
   return classes;
 }
 
+// A handler looks at objects of the program: attributes that this region wrote are written behind
+// the graph, and memory that it wrote to perhaps, too.
+void GraphRecorder::check_seen_by_handlers(PyObject* args, PyObject* kwargs) const {
+  const auto visit = [&](PyObject* o) {
+    if (written_.contains(tensor_of(o).impl()))
+      throw Break{"a call of a class with __torch_dispatch__ behind a write to its object"};
+  };
+  for_each_tensor(args, visit);
+  if (kwargs) for_each_tensor(kwargs, visit);
+  for (const Input& input : inputs_) {
+    if (!input.fake.defined() || class_dispatches(Py_TYPE(input.real.get()))) continue;
+    const auto is_of_input = [&](const auto& write) {
+      return write.second.get() == input.fake.storage().get();
+    };
+    if (input.fake.impl()->version() != input.version || std::ranges::any_of(writes_, is_of_input))
+      throw Break{"a call of a class with __torch_dispatch__ behind a write to memory"};
+  }
+}
+
 // Whether what operators, items, calls and the like of Python do is the class's own. A class
 // statement that says nothing of them gives the slots to compare with.
 static bool has_own_operators(const PyTypeObject* type) {

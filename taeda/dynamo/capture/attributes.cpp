@@ -596,6 +596,9 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     check_class(type);
     return slot_of(object, real, source, name);
   }
+  static PyObject* const reader = interned("__getattribute__");
+  if (PyFunction_Check(_PyType_Lookup(type, reader)))
+    throw Break{"a class of tensors with a __getattribute__ of its own"};
   if (PyObject* own = own_attribute_of_tensor(object, type, name)) return Py_NewRef(own);
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
@@ -755,6 +758,20 @@ bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
   ++writes_;
+  static PyObject* const setter_name = interned("__setattr__");
+  static PyObject* const deleter_name = interned("__delattr__");
+  const bool is_known_tensor =
+      recorder_.is_tensor_value(object) && recorder_.answering_classes(object).empty();
+  if (is_known_tensor && !is_plain) {
+    PyTypeObject* type = recorder_.class_of(object);
+    PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
+    if (PyFunction_Check(setter)) {
+      check_class(type);
+      Owned done(value == nullptr ? call_nested(setter, {object, name})
+                                  : call_nested(setter, {object, name, value}));
+      return;
+    }
+  }
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
     if (value != Py_None && !recorder_.check_grad(object, value)) throw Raised{};
@@ -795,6 +812,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       check_class(type);
       int source = -1;
       PyObject* real = recorder_.real_of(object, &source);
+      recorder_.note_attribute(object);
       return set_slot(object, real, source, name, value);
     }
     PyObject* of_stand_in = _PyType_Lookup(Py_TYPE(object), name);
@@ -803,6 +821,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     const bool is_own = recorder_.is_tensor_value(object) && !is_of_class;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
     if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
+    recorder_.note_attribute(object);
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {
@@ -824,8 +843,6 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   }
   PyTypeObject* type = Py_TYPE(object);
   check_class(type);
-  static PyObject* const setter_name = interned("__setattr__");
-  static PyObject* const deleter_name = interned("__delattr__");
   PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
   if (!is_plain && setter != nullptr && PyFunction_Check(setter)) {
     Owned done(value == nullptr ? call_nested(setter, {object, name})

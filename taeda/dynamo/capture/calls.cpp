@@ -351,6 +351,9 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
+  auto* const tensors = reinterpret_cast<PyObject*>(recorder_.plain_class());
+  static PyObject* const tensor_setattr = PyObject_GetAttrString(tensors, "__setattr__");
+  static PyObject* const tensor_delattr = PyObject_GetAttrString(tensors, "__delattr__");
   static PyObject* const object_getattribute =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
   static PyObject* const dict_get_ =
@@ -383,14 +386,17 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
         return Py_NewRef(Py_False);
       }
     }
-    if ((callable == setattr_ || callable == object_setattr) && count == 3 &&
-        PyUnicode_Check(values[1])) {
-      set_attribute(values[0], values[1], values[2], callable == object_setattr);
+    // As super() of a class of tensors calls them.
+    const bool is_of_tensors = count > 0 && recorder_.is_tensor_value(values[0]);
+    const bool sets = callable == object_setattr || (is_of_tensors && callable == tensor_setattr);
+    const bool deletes =
+        callable == object_delattr || (is_of_tensors && callable == tensor_delattr);
+    if ((callable == setattr_ || sets) && count == 3 && PyUnicode_Check(values[1])) {
+      set_attribute(values[0], values[1], values[2], sets);
       return Py_NewRef(Py_None);
     }
-    if ((callable == delattr_ || callable == object_delattr) && count == 2 &&
-        PyUnicode_Check(values[1])) {
-      set_attribute(values[0], values[1], nullptr, callable == object_delattr);
+    if ((callable == delattr_ || deletes) && count == 2 && PyUnicode_Check(values[1])) {
+      set_attribute(values[0], values[1], nullptr, deletes);
       return Py_NewRef(Py_None);
     }
     if (callable == reinterpret_cast<PyObject*>(&PyType_Type) && count == 1) {

@@ -85,6 +85,8 @@ class Recorder {
   // Whether such a value may have something else by a name than plain tensors have: its class does,
   // or the objects of the program that were asked.
   virtual bool may_answer_with(PyObject* value, PyObject* name) const = 0;
+  // The program wrote to an attribute of a tensor, which the run's objects get behind the graph.
+  virtual void note_attribute(PyObject* tensor) = 0;
   // Whether that is a class of the program with a __torch_function__, which calls go to.
   virtual bool is_subclass(PyObject* value) const = 0;
   // Whether a result gets its class behind the graph: one of such a class, or a plain tensor that
