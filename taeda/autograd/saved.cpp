@@ -122,7 +122,12 @@ void SavedTensor::pack(SavedTensorHooks& hooks, const Tensor& tensor) {
   }
   const NoGrad unrecorded;
   const uint32_t before = tensor.version();
-  kept->values = hooks.pack(tensor);
+  try {
+    kept->values = hooks.pack(tensor);
+  } catch (...) {
+    ++num_failed_packs();
+    throw;
+  }
   TAEDA_CHECK(
       tensor.version() == before,
       "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "

@@ -33,6 +33,11 @@ void pop_saved_tensor_hooks() {
 
 size_t num_saved_tensor_hooks() { return stack.pairs.size(); }
 
+uint64_t& num_failed_packs() {
+  thread_local uint64_t count = 0;
+  return count;
+}
+
 SavedTensorHooksScope::SavedTensorHooksScope() : outer_(stack.pairs) {}
 SavedTensorHooksScope::~SavedTensorHooksScope() {
   autograd_detail::saved_hooks_in_process += static_cast<uint32_t>(outer_.size());

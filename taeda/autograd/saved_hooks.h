@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class TAEDA_API SavedTensorHooks : public RefCounted {
 TAEDA_API void push_saved_tensor_hooks(IntrusivePtr<SavedTensorHooks> hooks);
 TAEDA_API void pop_saved_tensor_hooks();
 TAEDA_API size_t num_saved_tensor_hooks();  // pairs on this thread
+// How many calls of hooks threw on this thread so far: whether an error is one of theirs.
+TAEDA_API uint64_t& num_failed_packs();
 // Keeps the thread's stack: what is pushed or popped until the end of the scope is undone there.
 class TAEDA_API SavedTensorHooksScope {
  public:

@@ -12,6 +12,7 @@ from under_test import NAME, t
 
 nn = importlib.import_module(f"{NAME}.nn")
 F = nn.functional
+checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
 config = importlib.import_module(f"{NAME}._dynamo").config
 
 pytestmark = pytest.mark.skipif(
@@ -309,6 +310,36 @@ def without_versions(told):
     if isinstance(told, (tuple, list)):
         return [without_versions(item) for item in told]
     return {k: without_versions(v) for k, v in told.items()} if isinstance(told, dict) else told
+
+
+@each_backend
+def test_handlers_below_hooks_of_saved_tensors(backend):
+    def program(x, i):
+        x = x.sin() * 2
+        try:
+            return (x * x)[i].exp()
+        except IndexError:
+            return (x * x).cos()
+
+    compiled = t.compile(program, backend=backend)
+    for index in (1, 9, 2, 9):
+        found = []
+        for function in (compiled, program):
+            for call in (checkpointed, below_hooks):
+                x = t.arange(3.0, requires_grad=True)
+                y = call(function, x, t.tensor([index]))
+                y.sum().backward()
+                found.append((y.tolist(), x.grad.tolist()))
+        t.testing.assert_close(found, found[-1:] * 4)
+
+
+def checkpointed(function, *args):
+    return checkpoint(function, *args, use_reentrant=False)
+
+
+def below_hooks(function, *args):
+    with t.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        return function(*args)
 
 
 @each_backend

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "python/interop/errors.h"
-#include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/compiled_callable.h"
 #include "python/src/dynamo/recorder_parts.h"
@@ -88,11 +87,6 @@ Ref guards_of(const Entry& entry, const Real& real) {
                                          : "";
   add(Ref(checked(Py_BuildValue("(sss[]O)", "GLOBAL_STATE", "", modes, Py_None))));
   return all;
-}
-
-// Programs traced ahead of time write to their inputs when everything is computed.
-bool does_all_or_nothing(PyObject* compiled) {
-  return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
 }
 
 // Whether a function is the package's own.
@@ -279,8 +273,6 @@ class ActiveCapture final : public dynamo::Capturing {
       // Views have the memory and the flag of their base.
       entry->checks_memory = recorder_.writes_inputs() || recorder_.tells_inputs();
       if (entry->checks_memory) recorder_.note_memory(*entry);
-      if (entry->compiled && !does_all_or_nothing(entry->compiled.get()))
-        entry->written = recorder_.written_inputs();
       if (owner_.options_.filter && !owner_.filter(*entry, recorder_)) return false;
       region_.entries.push_back(std::move(entry));
       region_.attempts.erase(PyThread_get_thread_ident());

@@ -11,6 +11,7 @@
 #include "python/interop/sym_numbers.h"
 #include "python/interop/tensor_object.h"
 #include "python/interop/wrap.h"
+#include "python/src/compile/compiled_object.h"
 #include "python/src/dispatch/function_modes.h"
 #include "python/src/dispatch/overrides.h"
 #include "python/src/dynamo/compiled_callable.h"
@@ -559,6 +560,11 @@ PyObject* GraphRecorder::kinds_of_outputs() const {
   return kinds.release();
 }
 
+// Programs traced ahead of time write to their inputs when everything is computed.
+static bool writes_last(PyObject* compiled) {
+  return is_compiled_graph(compiled) || PyObject_HasAttrString(compiled, "_writes_last");
+}
+
 dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) {
   Compiled compiled;
   const Natively natively;
@@ -610,6 +616,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         throw_python_error();
       compiled.callable = Py_NewRef(callable);
       compiled.is_foreign = is_foreign == Py_True;
+      if (!writes_last(callable)) compiled.written = written_inputs();
       if (PyList_GET_SIZE(replaced.get()) > 0) {
         static PyObject* const wrapped = attribute_of("taeda.compiler._new_data", "on_their_data");
         const Ref inner(compiled.callable);

@@ -9,12 +9,10 @@
 
 namespace taeda::python {
 
-// Hooks of saved tensors have seen a part of a region that failed, and an exception of theirs, such
-// as the end of a recomputation, is no error of it. Nor is one of a function that the program's own
-// backend made.
+// An error of a function that the program's own backend made is none of the program's.
 Undo::Undo(const dynamo::Entry& entry, const std::vector<PyObject*>& values)
-    : is_repeatable_(entry.compiled && !entry.is_foreign &&
-                     !autograd::default_saved_tensor_hooks()) {
+    : is_repeatable_(entry.compiled && !entry.is_foreign),
+      num_failed_packs_(autograd::num_failed_packs()) {
   if (!is_repeatable_) return;
   stream_ = default_cpu_generator().get_state();
   for (const dynamo::Draw& draw : entry.draws) {
@@ -78,6 +76,8 @@ static bool is_interruption(PyObject* error) {
 
 bool Undo::perform(dynamo::Entry::Run run) const {
   if (!is_repeatable_ || run != dynamo::Entry::Run::Failed) return false;
+  // What hooks of saved tensors raise, such as the end of a recomputation, is no error of a region.
+  if (autograd::num_failed_packs() != num_failed_packs_) return false;
   Ref error(taeda_take_raised());
   try {
     put_back();

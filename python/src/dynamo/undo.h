@@ -45,6 +45,7 @@ class Undo {
   void put_back() const;
 
   bool is_repeatable_;
+  uint64_t num_failed_packs_;  // before
   std::optional<GeneratorImpl::State> stream_;
   std::vector<std::pair<Ref, Ref>> generators_;  // of Python, with their states
   std::vector<Written> written_;

@@ -143,10 +143,8 @@ struct Entry {
   bool is_filtered = false;     // guards were taken away: inputs may be missing
   std::vector<std::vector<size_t>> shared;
   std::vector<std::vector<int64_t>>
-      places;  // sizes, strides and offset of inputs that share memory
-  // Sources of inputs that the function has written to where it fails; those that it writes to when
-  // nothing can fail any more are none of them.
-  std::vector<int> written;
+      places;                  // sizes, strides and offset of inputs that share memory
+  std::vector<int> written;    // sources of inputs that the function has written to where it fails
   std::vector<int> needed;     // sources of inputs and steps
   Py_ssize_t num_outputs = 0;  // that steps take from the function
 

@@ -803,6 +803,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
   entry->is_foreign = compiled.is_foreign;
   entry->runs_with_grad = compiled.runs_with_grad;
   entry->inputs = std::move(compiled.inputs);
+  entry->written = std::move(compiled.written);
   guards_.sources = sources_.all();
   for (int i = 0; i < sources_.size(); ++i) guards_.texts.push_back(sources_.text(i));
   for (Owned& object : sources_.take_kept()) guards_.kept.push_back(std::move(object));

@@ -177,6 +177,7 @@ class Recorder {
   struct Compiled {
     PyObject* callable = nullptr;  // a new reference; null for an empty graph
     std::vector<int> inputs;       // sources
+    std::vector<int> written;      // and those of inputs that a call has written to where it fails
     bool is_raised = false;
     bool is_foreign = false;  // a backend of the program made the callable
     // The region begins without gradients and switches them on; the callable is called with them.
