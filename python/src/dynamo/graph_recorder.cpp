@@ -451,8 +451,7 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
   for (const Input& input : inputs_)
     if (input.is_needed) reals.push_back(input.real.get());
-  entry.shared = dynamo::shared_memories(reals);
-  entry.places = dynamo::places_of(reals, entry.shared);
+  entry.sharing = dynamo::sharing_of(reals);
 }
 
 bool GraphRecorder::writes_inputs() const {
