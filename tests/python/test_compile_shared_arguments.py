@@ -273,6 +273,23 @@ def test_a_view_of_a_linear_layer_of_a_vector(view, requires_grad, backend):
     assert run(t.compile(program, backend=backend, fullgraph=True)) == run(program)
 
 
+@pytest.mark.parametrize("backend", ["eager", *BACKENDS])
+def test_an_argument_is_detached_in_place(backend):
+    def program(x):
+        y = x * 2
+        x.detach_()
+        return y, x * 3
+
+    compiled = t.compile(program, backend=backend)
+    for make in (lambda x: x, lambda x: x * 1):
+        x = make(t.ones(3, requires_grad=True))
+        y, z = compiled(x)
+        assert (x.requires_grad, y.requires_grad, z.requires_grad) == (False, True, False)
+    for x in (t.ones(3)[1:], t.ones(3, requires_grad=True)[1:]):
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            compiled(x)
+
+
 def test_an_argument_that_loses_its_history_is_refused_by_a_trace():
     def program(x):
         x.detach_()
@@ -281,3 +298,14 @@ def test_an_argument_that_loses_its_history_is_refused_by_a_trace():
     for x in (t.ones(3, requires_grad=True), t.ones(3, requires_grad=True) * 1):
         with pytest.raises(NotImplementedError, match="loses its history"):
             aot_function(program, lambda gm, _: make_boxed_func(gm.forward))(x)
+
+
+@pytest.mark.parametrize("backend", ["eager", *BACKENDS])
+def test_new_data_of_other_sizes_has_gradients(backend):
+    def program(x, y):
+        x.data = y * 2
+        return (x * 3).sum()
+
+    x = t.arange(6.0, requires_grad=True)
+    t.compile(program, backend=backend)(x, t.ones(3)).backward()
+    assert x.tolist() == [2.0] * 3 and x.grad.tolist() == [3.0] * 3

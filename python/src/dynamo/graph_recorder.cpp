@@ -305,6 +305,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
+  check_detached(function, args);
   const WrittenMemory memory(function, args, kwargs);
   if (is_in_rehearsal()) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
