@@ -172,7 +172,7 @@ class Compiler {
     made_->options_.cut = nullptr;
     const fx::Retraced& t = made_->traced_;
     if (t.epilogue) made_->epilogue_.emplace(*t.epilogue);
-    made_->is_sharing_ = !t.written.empty() && !fx::find_shared_memories(inputs_).empty();
+    made_->sharing_ = fx::Sharing(inputs_, t.written);
     if (t.epilogue) note_duplicates();
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
@@ -208,7 +208,7 @@ class Compiler {
   // A forward graph, compiled with the writes that it keeps.
   fx::CompiledFn compiled(const fx::CompilerFn& compiler, const fx::Graph& graph,
                           fx::AttributeReader attribute) {
-    const bool keeps_plain = options_.keeps_plain_writes && !made_->is_sharing_;
+    const bool keeps_plain = options_.keeps_plain_writes && made_->sharing_.inputs.empty();
     if (!made_->epilogue_ || made_->traced_.written.empty() ||
         (!options_.keeps_writes && !keeps_plain))
       return aot::compile_forward(compiler, graph, attribute);
@@ -405,15 +405,17 @@ std::shared_ptr<CompiledFunction> compile(fx::Program program, const std::vector
 
 // ---- runs ----
 
-// A program that writes was traced for inputs of which none shares memory with a written one.
-void CompiledFunction::check_apart(const std::vector<Value>& inputs) const {
-  if (traced_.written.empty() || is_sharing_) return;
-  for (const fx::SharedMemory& memory : fx::find_shared_memories(inputs))
-    for (const size_t i : memory.inputs)
-      TAEDA_CHECK(!std::ranges::count(traced_.written, i), "input ", memory.inputs[0],
-                  " and input ", memory.inputs[1],
-                  " share memory that the program writes to; it was compiled for inputs that do "
-                  "not");
+// A program that writes was traced for inputs that share written memory in the same way.
+void CompiledFunction::check_sharing(const std::vector<Value>& inputs) const {
+  if (traced_.written.empty()) return;
+  const fx::Sharing sharing(inputs, traced_.written);
+  if (sharing_.holds_for(sharing)) return;
+  TAEDA_CHECK(!sharing_.inputs.empty(), "input ", sharing.inputs[0][0], " and input ",
+              sharing.inputs[0][1],
+              " share memory that the program writes to; it was compiled for inputs that do not");
+  fail(ErrorKind::Runtime, "input ", sharing_.inputs[0][0], " and input ", sharing_.inputs[0][1],
+       " shared memory that the program writes to; it was compiled for inputs that share it in the "
+       "same way");
 }
 
 void CompiledFunction::check_duplicates(const std::vector<Value>& inputs) const {
@@ -444,7 +446,7 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   check_layouts_(inputs);
   check_gradients(inputs);
   check_tangents(inputs);
-  check_apart(inputs);
+  check_sharing(inputs);
   check_duplicates(inputs);
   RandomStates random = random_states();
   std::optional<autograd::GradMode> recording;
@@ -672,7 +674,7 @@ std::shared_ptr<CompiledFunction> CompiledFunction::compile_twice(std::vector<si
   TAEDA_CHECK(traced_.written_back.empty(),
               "aot_autograd does not support input mutations with requires_grad in backward for "
               "create_graph=True");
-  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !is_sharing_,
+  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, sharing_.inputs.empty(),
                    "gradients of the gradients of a compiled program that writes to inputs which "
                    "share memory");
   TAEDA_CHECK_KIND(ErrorKind::NotImplemented, trace_again_,

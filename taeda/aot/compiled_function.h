@@ -14,6 +14,7 @@
 #include "taeda/aot/small_sizes.h"
 #include "taeda/core/generator.h"
 #include "taeda/fx/compiler.h"
+#include "taeda/fx/shared_inputs.h"
 
 namespace taeda::aot {
 
@@ -104,7 +105,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values,
                             RandomStates random);
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
-  void check_apart(const std::vector<Value>& inputs) const;
+  void check_sharing(const std::vector<Value>& inputs) const;
   void check_duplicates(const std::vector<Value>& inputs) const;
   void check_gradients(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward(const std::vector<bool>& given) const;
@@ -135,7 +136,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Inputs that were the same tensor as one before, with that one, if the program does something to
   // its inputs or gives views of them.
   std::vector<std::pair<size_t, size_t>> duplicates_;
-  bool is_sharing_ = false;           // inputs share memory that the program writes to
+  fx::Sharing sharing_;               // of memory that the program writes to
   bool begins_without_grad_ = false;  // and switches gradients on
   SizeChecks check_sizes_;
   std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]

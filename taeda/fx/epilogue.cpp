@@ -6,9 +6,11 @@
 #include <unordered_set>
 
 #include "taeda/autograd/variable.h"
+#include "taeda/core/unbacked.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/ops/operators.h"
+#include "taeda/ops/view/gradients.h"
 
 namespace taeda::fx {
 namespace {
@@ -42,6 +44,18 @@ const Node& memory_of(const Node& node) {
 
 bool is_given(const Node& node) {
   return node.op() == OpCode::Placeholder || node.op() == OpCode::GetAttr;
+}
+
+// Whether the same views of one value give both: a view is made anew after each write.
+bool is_same_view(const Node& a, const Node& b) {
+  if (&a == &b) return true;
+  const Node *from_a = viewed(a), *from_b = viewed(b);
+  if (!from_a || !from_b || !is_same_view(*from_a, *from_b)) return false;
+  const auto is_same = [&](const Arg& x, const Arg& y) {
+    return x == y || (x.node() == from_a && y.node() == from_b);
+  };
+  return a.target() == b.target() && a.kwargs() == b.kwargs() &&
+         std::ranges::equal(a.args(), b.args(), is_same);
 }
 
 class Writer {
@@ -114,6 +128,9 @@ class Writer {
     const Tensor& t = input(i);
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented, memory(t) == program_.memories[i], "input ", i,
                      " gets the memory of another tensor in the program (set_, .data = ...)");
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                     !program_.had_gradients[i] || autograd::requires_grad(t), "input ", i,
+                     " loses its history in the program (detach_)");
     Write write{i};
     if (Look(t) != program_.looks[i]) write.look = look_of(t, i);
     const bool is_written = program_.functional.is_written(t);
@@ -220,9 +237,8 @@ class Writer {
   Result result_of(const Tensor& t) {
     for (size_t i = 0; i < program_.inputs.size(); ++i)
       if (is_tensor(program_.inputs[i]) && input(i).is_same(t)) return from_input(i);
-    for (size_t i = 0; i < program_.inputs.size(); ++i)
-      if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t) && is_plain_view(t))
-        return view_of(t, {Result::Kind::Input, i}, autograd::requires_grad(input(i)));
+    if (const std::optional<size_t> i = is_plain_view(t) ? holder_of(t) : std::nullopt)
+      return view_of(t, {Result::Kind::Input, *i}, autograd::requires_grad(input(*i)));
     const auto base = bases_.find(memory(t));
     const bool is_base = base != bases_.end() && base->second.is_same(t);
     if (shared_.count(memory(t)) && (is_base || !is_root(t)) && !is_hooked_view(t)) {
@@ -231,6 +247,46 @@ class Writer {
     }
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     return {Result::Kind::Value, add_value(value, has_gradient(t) ? t : Tensor())};
+  }
+
+  // The input in whose memory a tensor lies. Of several that share it (Note [Shared inputs]) one
+  // that the tensor is a view of, else one that covers it: their storages may be parts of the
+  // memory.
+  std::optional<size_t> holder_of(const Tensor& t) {
+    std::vector<size_t> holders;
+    for (size_t i = 0; i < program_.inputs.size(); ++i)
+      if (is_tensor(program_.inputs[i]) && memory(input(i)) == memory(t)) holders.push_back(i);
+    if (holders.empty()) return std::nullopt;
+    const Node& node = *node_of(program_.value_of(Value(t)).get<Tensor>());
+    const auto is_related = [&](size_t i) {
+      return is_alike(t, i) && base_of(input(i)) == base_of(t);
+    };
+    const auto has_steps = [&](size_t i) {
+      return steps_from({Result::Kind::Input, i}, node).has_value();
+    };
+    const auto is_around = [&](size_t i) { return is_alike(t, i) && covers(input(i), t); };
+    const auto score = [&](size_t i) {
+      return 8 * is_related(i) + 4 * has_steps(i) + 2 * is_around(i) + is_alike(t, i);
+    };
+    return *std::ranges::max_element(holders, {}, score);
+  }
+  // Whether sizes, strides and an offset tell how a tensor looks at the memory of input `i`.
+  bool is_alike(const Tensor& t, size_t i) const {
+    return t.dtype() == input(i).dtype() && t.is_conj() == input(i).is_conj() &&
+           t.is_neg() == input(i).is_neg();
+  }
+  static const TensorImpl* base_of(const Tensor& t) {
+    const TensorImpl* base = t.impl()->view_base();
+    return base ? base : t.impl();
+  }
+  static bool covers(const Tensor& whole, const Tensor& part) {
+    const auto end = [](const Tensor& t) {
+      return gradients::storage_reach(t.sym_sizes(), t.sym_strides(),
+                                      t.impl()->sym_storage_offset());
+    };
+    return is_known(SymOp::Le, whole.impl()->sym_storage_offset(),
+                    part.impl()->sym_storage_offset()) &&
+           is_known(SymOp::Le, end(part), end(whole));
   }
 
   Result from_input(size_t i) {
@@ -258,7 +314,8 @@ class Writer {
     View view{
         node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_detached, is_unrecorded};
     if (!follow(*view.node, base)) {
-      TAEDA_CHECK_KIND(ErrorKind::NotImplemented, base.kind == Result::Kind::Input,
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                       base.kind == Result::Kind::Input && is_alike(t, base.number),
                        "a result looks at another one in a way that is not compiled");
       view.node = nullptr;
       view.look = look_of(t, base.number);
@@ -268,16 +325,29 @@ class Writer {
     return {Result::Kind::View, views_.size() - 1};
   }
 
-  // Whether views lead from the base to the node; notes what they need.
-  bool follow(const Node& node, Result base) {
-    std::vector<const Node*> chain;
-    const Node* at = &node;
-    while (!is_base(*at, base)) {
-      chain.push_back(at);
-      at = viewed(*at);
-      if (!at) return false;
+  // The views that lead from the base to the node, if they do, and the node that they begin with.
+  struct Steps {
+    std::vector<const Node*> nodes;
+    const Node* from;
+  };
+  std::optional<Steps> steps_from(Result base, const Node& node) {
+    Steps steps{{}, &node};
+    while (!is_base(*steps.from, base)) {
+      steps.nodes.push_back(steps.from);
+      steps.from = viewed(*steps.from);
+      if (!steps.from) return std::nullopt;
     }
-    for (const Node* step : chain) {
+    return steps;
+  }
+  // Whether there are such views; notes what they need.
+  bool follow(const Node& node, Result base) {
+    const auto steps = steps_from(base, node);
+    if (!steps) return false;
+    if (base.kind == Result::Kind::Value)
+      of_value_.emplace(steps->from, base.number);
+    else if (changed_.count(base.number))
+      final_.emplace(steps->from, base.number);
+    for (const Node* step : steps->nodes) {
       views_steps_.insert(step);
       for (const Node* argument : step->inputs().list())
         if (argument != viewed(*step)) note_number(*argument);
@@ -285,14 +355,12 @@ class Writer {
     return true;
   }
   bool is_base(const Node& node, Result base) {
-    if (base.kind == Result::Kind::Value) {
-      const auto found = of_value_.find(&node);
-      return found != of_value_.end() && found->second == base.number;
-    }
-    const auto written = final_.find(&node);
-    if (written != final_.end()) return written->second == base.number;
-    return &node == node_of(program_.values[base.number].get<Tensor>()) &&
-           !changed_.count(base.number);
+    const auto is_one = [&](const auto& known) {
+      return known.second == base.number && is_same_view(node, *known.first);
+    };
+    if (base.kind == Result::Kind::Value) return std::ranges::any_of(of_value_, is_one);
+    if (changed_.count(base.number)) return std::ranges::any_of(final_, is_one);
+    return &node == node_of(program_.values[base.number].get<Tensor>());
   }
 
   void note_numbers(const std::vector<Arg>& args) {

@@ -38,6 +38,7 @@ struct TracedProgram {
   const std::vector<IntrusivePtr<autograd::Node>>& histories;  // of the inputs, at the start
   const std::vector<const Aliased*>& memories;                 // the same
   const std::vector<Look>& looks;                              // the same
+  const std::vector<bool>& had_gradients;                      // the same
   FunctionRef<Value(const Value& v)> value_of;
   FunctionRef<Tensor(const Tensor& value)> copy;  // as a node of the graph
 };

@@ -136,6 +136,7 @@ FakeMode* active_fake_mode() {
 void FakeMode::forget_dead() {
   std::erase_if(fakes_,
                 [](const auto& e) { return !e.second.key.lock() || !e.second.fake.lock(); });
+  std::erase_if(reals_, [](const auto& e) { return !e.second.key.lock(); });
   std::erase_if(constants_, [](const auto& e) { return !e.second.key.lock(); });
   std::erase_if(storages_, [](const auto& e) { return !e.second.key.lock(); });
   std::erase_if(values_, [](const auto& e) { return !e.second.key.lock(); });
@@ -201,6 +202,18 @@ void FakeMode::remember(const Tensor& real, const Tensor& fake) {
   if (fakes_.size() % 1024 == 1023) forget_dead();
   fakes_[real.impl()] = {WeakPtr<TensorImpl>(real.impl_ptr()),
                          WeakPtr<TensorImpl>(fake.impl_ptr())};
+}
+
+void FakeMode::note_real(const Tensor& fake, const Tensor& real) {
+  reals_[fake.impl()] = {WeakPtr<TensorImpl>(fake.impl_ptr()),
+                         WeakPtr<TensorImpl>(real.impl_ptr())};
+}
+
+Tensor FakeMode::real_of(const Tensor& fake) const {
+  const auto it = reals_.find(fake.impl());
+  if (it == reals_.end() || !it->second.key.lock()) return {};
+  IntrusivePtr<TensorImpl> real = it->second.real.lock();
+  return real ? Tensor(std::move(real)) : Tensor();
 }
 
 Tensor FakeMode::from_constant(const Tensor& real) {

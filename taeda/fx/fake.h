@@ -63,6 +63,12 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
   const Options& options() const { return options_; }
   void set_options(Options options) { options_ = std::move(options); }
 
+  // A fake that `from_tensor` did not give stands for this tensor, whose memory and views are its
+  // own. It is not kept alive.
+  void note_real(const Tensor& fake, const Tensor& real);
+  // The tensor that was noted; undefined where none was, or is there no more.
+  Tensor real_of(const Tensor& fake) const;
+
  private:
   struct Known {
     WeakPtr<TensorImpl> key;
@@ -96,6 +102,10 @@ class TAEDA_API FakeMode final : public dispatch::Mode {
     WeakPtr<TensorImpl> key, fake;
   };
   std::unordered_map<const TensorImpl*, KnownFake> fakes_;
+  struct KnownReal {
+    WeakPtr<TensorImpl> key, real;
+  };
+  std::unordered_map<const TensorImpl*, KnownReal> reals_;  // by fake tensor
   struct KnownStorage {
     WeakPtr<StorageImpl> key;
     Storage fake;

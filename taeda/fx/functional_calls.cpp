@@ -9,6 +9,7 @@
 #include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/fx/bind.h"
+#include "taeda/fx/memory_looks.h"
 #include "taeda/fx/tracer.h"
 #include "taeda/ops/filling.h"
 #include "taeda/ops/functions.h"
@@ -256,19 +257,14 @@ void FunctionalState::write(Tensor part, bool is_lent) const {
     return root->write(whole, is_lent && whole.is_alias_of(part));
   }
   root->lay_out();
-  const Tensor& all = root->value;
-  const bool is_real_part = all.is_complex() && !is_complex(dtype);
-  const Tensor whole = is_real_part ? taeda::view_as_real(all) : all;
+  const Tensor& whole = root->value;
   if (whole.is_conj() != is_conj) part = part.conj();
   if (whole.is_neg() != is_neg) part = part.neg();
-  TAEDA_CHECK_KIND(ErrorKind::NotImplemented, whole.dtype() == dtype,
-                   "functionalize: a write through as_strided or unfold of a view with another "
-                   "dtype: got a view of ",
-                   dtype_name(dtype), " of a tensor of ", dtype_name(whole.dtype()));
-  const SymInt start = whole.impl()->sym_storage_offset() + offset;
-  const Tensor out =
-      taeda::as_strided_scatter(whole, part, SymIntList(sizes), SymIntList(strides), start);
-  root->write(is_real_part ? taeda::view_as_complex(out) : out);
+  const int64_t own_size = item_size(whole.dtype()), size = item_size(dtype);
+  const SymInt& begin = whole.impl()->sym_storage_offset();
+  const SymInt start = size < own_size ? begin * SymInt(own_size / size) + offset
+                                       : begin + offset * SymInt(size / own_size);
+  root->write(scatter_into_memory(whole, part, SymIntList(sizes), SymIntList(strides), start));
 }
 
 // ---- calls ----

@@ -55,6 +55,7 @@ void TraceRun::note_start(Seen& seen, const Value& input) const {
   seen.memories.push_back(is_tensor && functional_ ? functional_->memory_of(input.get<Tensor>())
                                                    : nullptr);
   seen.looks.push_back(is_tensor ? Look(input.get<Tensor>()) : Look());
+  seen.had_gradients.push_back(is_tensor && autograd::requires_grad(input.get<Tensor>()));
 }
 
 void TraceRun::add_input(size_t index, const Value& v) {
@@ -110,13 +111,14 @@ void TraceRun::add_shared(const SharedMemory& memory) {
     const Tensor base = base_of_family(own, memory, family);
     for (const size_t i : family.inputs) {
       const Tensor& t = given(i);
-      const bool is_base = t.impl() == family.base && memory.whole && is_same_look(t, own);
+      const bool is_whole = is_base(t, family.base) && memory.whole && is_same_look(t, own) &&
+                            t.dtype() == own.dtype();
       const auto same = std::find_if(family.inputs.begin(), family.inputs.end(),
                                      [&](size_t other) { return given(other).impl() == t.impl(); });
       if (*same != i)
         seen_.inputs[i] = seen_.inputs[*same];
       else
-        seen_.inputs[i] = Value(is_base ? base : view_of_memory(base, t, memory));
+        seen_.inputs[i] = Value(is_whole ? base : view_of_memory(base, t, memory.place_of(i)));
     }
   }
 }
@@ -125,11 +127,10 @@ void TraceRun::add_shared(const SharedMemory& memory) {
 Tensor TraceRun::value_of_memory(const SharedMemory& memory) {
   if (memory.whole) return seen_.values[*memory.whole].get<Tensor>();
   const InsideMode below(*this);
-  const Tensor& like = given(memory.inputs.front());
-  const SymInt length = memory.end - memory.first;
-  Tensor line = taeda::zeros({length}, like.dtype(), std::nullopt, like.device());
+  const Device device = given(memory.inputs.front()).device();
+  Tensor line = taeda::zeros({memory.length}, memory.dtype, std::nullopt, device);
   for (const size_t i : memory.inputs)
-    line = scatter_into_memory(line, seen_.values[i].get<Tensor>(), given(i), memory);
+    line = scatter_where_looks(line, seen_.values[i].get<Tensor>(), given(i), memory.place_of(i));
   return line;
 }
 
@@ -154,19 +155,22 @@ void TraceRun::split(const Source& source, const Tensor& grad, std::vector<Tenso
     return;
   }
   for (const size_t i : source.inputs) {
-    const bool is_first = given(i).impl()->sym_storage_offset() == source.memory->first;
-    if (!is_first || !is_same_look(given(i), source.leaf)) continue;
+    const bool is_first = source.memory->place_of(i) == SymInt(0);
+    if (!is_first || given(i).dtype() != source.leaf.dtype() ||
+        !is_same_look(given(i), source.leaf))
+      continue;
     by_input[i] = grad;
     return;
   }
   const autograd::NoGrad unrecorded;
-  const Tensor zero = taeda::zeros({source.memory->end - source.memory->first}, grad.dtype(),
-                                   std::nullopt, grad.device());
+  const Tensor zero =
+      taeda::zeros({source.memory->length}, grad.dtype(), std::nullopt, grad.device());
   Tensor rest = taeda::as_strided_scatter(zero, grad, source.leaf.sym_sizes(),
                                           source.leaf.sym_strides(), SymInt(0));
   for (const size_t i : source.inputs) {
-    by_input[i] = view_of_memory(rest, given(i), *source.memory).clone();
-    rest = scatter_into_memory(rest, taeda::zeros_like(by_input[i]), given(i), *source.memory);
+    const SymInt& place = source.memory->place_of(i);
+    by_input[i] = view_of_memory(rest, given(i), place).clone();
+    rest = scatter_where_looks(rest, taeda::zeros_like(by_input[i]), given(i), place);
   }
 }
 

@@ -357,7 +357,7 @@ Epilogue TraceRun::epilogue_of(const Seen& seen, const std::vector<Value>& resul
     return copy_with_strides(t);
   };
   return write_epilogue({*tracer_, *functional_, seen.values, seen.inputs, seen.histories,
-                         seen.memories, seen.looks, value, copy},
+                         seen.memories, seen.looks, seen.had_gradients, value, copy},
                         results);
 }
 
@@ -392,7 +392,7 @@ bool TraceRun::note_written() {
       return std::ranges::count(made_.written, i) > 0 || looks_otherwise(i);
     });
     if (!is_written) continue;
-    check_alike(memory, given_);
+    check_line(memory, given_, options_.differentiates);
     next_.memories.push_back(std::move(memory));
   }
   return next_.memories.empty();

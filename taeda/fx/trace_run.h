@@ -102,6 +102,7 @@ class TraceRun {
     std::vector<IntrusivePtr<autograd::Node>> histories;
     std::vector<const Aliased*> memories;
     std::vector<Look> looks;
+    std::vector<bool> had_gradients;
   };
 
   void make_layers();

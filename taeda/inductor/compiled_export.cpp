@@ -27,17 +27,6 @@ SymIntVec over(SizeSymbols& symbols, SymIntList numbers) {
   return made;
 }
 
-std::vector<std::vector<size_t>> shared_and_written(const std::vector<size_t>& written,
-                                                    const std::vector<Value>& inputs) {
-  std::vector<std::vector<size_t>> found;
-  if (written.empty()) return found;
-  for (const fx::SharedMemory& memory : fx::find_shared_memories(inputs))
-    if (std::ranges::any_of(memory.inputs,
-                            [&](size_t i) { return std::ranges::count(written, i); }))
-      found.push_back(memory.inputs);
-  return found;
-}
-
 class ExportCompiler {
  public:
   ExportCompiler(const ExportedProgram& program, const std::map<std::string, int64_t>& hints)
@@ -64,7 +53,7 @@ class ExportCompiler {
       return std::move(compiled.run);
     };
     made_.function = aot::compile(*graph_, inputs_, options);
-    made_.shared = shared_and_written(made_.function->traced().written, inputs_);
+    made_.shared = fx::Sharing(inputs_, made_.function->traced().written).inputs;
     made_.guards = made_.env->guard_set(guard_inputs());
     return std::move(made_);
   }
@@ -142,7 +131,7 @@ std::optional<std::vector<Value>> CompiledExport::run(ExportedProgram& program,
                                                       const std::vector<int64_t>& symbols) const {
   if (guards.first_failure(symbols)) return std::nullopt;
   const std::vector<size_t>& written = function->traced().written;
-  if (!written.empty() && shared != shared_and_written(written, program.all_inputs(inputs)))
+  if (!written.empty() && shared != fx::Sharing(program.all_inputs(inputs), written).inputs)
     return std::nullopt;
   return program.run_by(inputs, [&](std::vector<Value> all) {
     for (const size_t i : symbol_inputs) all.emplace_back(symbols[i]);

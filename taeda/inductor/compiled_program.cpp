@@ -72,12 +72,8 @@ std::vector<fx::GuardInput> symbols_of(fx::ShapeEnv& env, const std::vector<Tens
   return symbols;
 }
 
-std::vector<std::vector<size_t>> shared_memories(const std::vector<Tensor>& inputs) {
-  std::vector<std::vector<size_t>> found;
-  const std::vector<Value> values(inputs.begin(), inputs.end());
-  for (const fx::SharedMemory& memory : fx::find_shared_memories(values))
-    found.push_back(memory.inputs);
-  return found;
+fx::Sharing sharing_of(const std::vector<Tensor>& inputs) {
+  return fx::Sharing(std::vector<Value>(inputs.begin(), inputs.end()));
 }
 
 // Inputs that are the tensor of an earlier one, with that one.
@@ -124,7 +120,7 @@ struct CompiledProgram::Version {
   Modes modes;
   std::vector<InputGuard> guards;
   std::vector<std::pair<size_t, size_t>> duplicates;
-  std::vector<std::vector<size_t>> shared;  // where the program writes
+  fx::Sharing sharing;  // where the program writes
   bool writes = false;
   IntrusivePtr<fx::ShapeEnv> env;  // has the expressions of `sizes`
   fx::GuardSet sizes;
@@ -146,7 +142,7 @@ struct CompiledProgram::Version {
     };
     return modes == Modes() && guards == own && !sizes.first_failure(numbers) &&
            std::all_of(duplicates.begin(), duplicates.end(), is_same) &&
-           (!writes || shared == shared_memories(inputs));
+           (!writes || sharing.holds_for(sharing_of(inputs)));
   }
 };
 
@@ -168,12 +164,12 @@ std::shared_ptr<const CompiledProgram::Version> CompiledProgram::make(
   auto made = std::make_shared<Version>();
   made->guards = guards_of(inputs);
   made->duplicates = duplicates_of(inputs);
-  made->shared = shared_memories(inputs);
+  made->sharing = sharing_of(inputs);
   made->env = make_intrusive<fx::ShapeEnv>();
   const auto mode = make_intrusive<fx::FakeMode>(
       fx::FakeMode::Options{.allow_non_fake_inputs = true, .shape_env = made->env});
   std::vector<bool> is_constant(inputs.size(), !options_.is_dynamic);
-  for (const std::vector<size_t>& memory : made->shared)
+  for (const std::vector<size_t>& memory : made->sharing.inputs)
     for (const size_t i : memory) is_constant[i] = true;
   aot::AotOptions options;
   for (size_t i = 0; i < inputs.size(); ++i)

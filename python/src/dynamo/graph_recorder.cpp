@@ -350,6 +350,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (has_foreign) throw Break{"a tensor that is none of the graph's"};
   // What a stand-in tells of itself is no use of the tensor.
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
+  check_detached(function, args);
   const WrittenMemory memory(function, args, kwargs);
   const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
   if (!answering.empty()) check_seen_by_handlers(args, kwargs);
@@ -516,8 +517,7 @@ void GraphRecorder::note_memory(dynamo::Entry& entry) const {
   std::vector<PyObject*> reals;
   for (const Input& input : inputs_)
     if (input.is_needed) reals.push_back(input.real.get());
-  entry.shared = dynamo::shared_memories(reals);
-  entry.places = dynamo::places_of(reals, entry.shared);
+  entry.sharing = dynamo::sharing_of(reals);
 }
 
 bool GraphRecorder::tells_inputs() const {

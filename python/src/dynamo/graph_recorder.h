@@ -214,6 +214,8 @@ class GraphRecorder final : public dynamo::Recorder {
   };
   std::unordered_map<const TensorImpl*, NewData> new_data_;
   void use_new_data(const Tensor& t);
+  // Throws Break where detach_ is called on an input.
+  void check_detached(PyObject* function, PyObject* args) const;
   // Memory that calls of the graph wrote to, and the mark before each.
   std::vector<std::pair<size_t, Storage>> writes_;
   std::vector<Ref> kept_;

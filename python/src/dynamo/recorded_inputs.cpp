@@ -260,6 +260,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   input_of_[fake.impl()] = inputs_.size();
   autograd::set_requires_grad(example, autograd::requires_grad(t));
   fx::match_history(example, t);
+  mode_->note_real(example, t);
   inputs_.push_back({fake, Ref::share(object.get()), Ref(checked(wrap(example))), Ref::share(real),
                      source, fake.impl()->version()});
   inputs_.back().guard = guards_.tensors.size() - 1;

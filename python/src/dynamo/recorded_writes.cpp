@@ -16,11 +16,16 @@ using dynamo::Break;
 
 namespace {
 
+Ref name_of(PyObject* function) {
+  Ref name(PyObject_GetAttrString(function, "__name__"));
+  if (!name) PyErr_Clear();
+  return name && PyUnicode_Check(name.get()) ? std::move(name) : Ref();
+}
+
 // Names of functions that write to their first tensor: add_, __setitem__.
 bool writes_by_name(PyObject* function) {
-  const Ref name(PyObject_GetAttrString(function, "__name__"));
-  if (!name) PyErr_Clear();
-  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const Ref name = name_of(function);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   if (!text) return false;
   const std::string_view s(text);
   return s == "__setitem__" || s == "setitem" || (s.ends_with("_") && !s.ends_with("__"));
@@ -54,6 +59,15 @@ WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwarg
   });
 }
 
+// Whether it is a view, and so an error, an input alone does not tell.
+void GraphRecorder::check_detached(PyObject* function, PyObject* args) const {
+  const Ref name = name_of(function);
+  if (!name || PyUnicode_CompareWithASCIIString(name.get(), "detach_") != 0) return;
+  for_each_tensor(args, [&](PyObject* o) {
+    if (input_of_.contains(tensor_of(o).impl())) throw Break{"detach_ of a tensor from outside"};
+  });
+}
+
 void WrittenMemory::check_after() const {
   if (sizes_.empty()) check_repeats();
   for (const auto& [t, before] : sizes_)
@@ -83,6 +97,10 @@ PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
       t.is_conj() || t.is_neg() || !overrides().modes.empty() ||
       (!is_input && autograd::requires_grad(t)))
     throw Break{"a write to an attribute of a tensor"};
+  // A graph's input has the sizes that it begins with among the gradients.
+  if (is_input && autograd::requires_grad(t) &&
+      tensor_of(value).sym_sizes() != SymIntList(t.sym_sizes()))
+    throw Break{"new data of other sizes for a tensor that requires gradients"};
   // Saved tensors show the new data in eager, of which a graph knows nothing.
   if (const fx::Node* used = is_input && autograd::requires_grad(t) ? tracer_->node_of(t) : nullptr)
     for (const fx::Node* user : used->users().list())

@@ -14,7 +14,7 @@
 #include "taeda/base/small_vector.h"
 #include "taeda/core/determinism.h"
 #include "taeda/dispatch/levels.h"
-#include "taeda/fx/shared_inputs.h"
+#include "taeda/fx/common_memory.h"
 #include "taeda/ops/attention/forms.h"
 
 namespace taeda::dynamo {
@@ -72,7 +72,7 @@ void Modes::restore() const {
   set_default_device(default_device);
 }
 
-std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs) {
+fx::Sharing sharing_of(const std::vector<PyObject*>& inputs) {
   std::vector<const StorageImpl*> storages;
   storages.reserve(inputs.size());
   for (PyObject* input : inputs)
@@ -80,29 +80,13 @@ std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& i
                                python::tensor_of(input).defined()
                            ? python::tensor_of(input).storage().get()
                            : nullptr);
-  if (!fx::has_common_storage(storages)) return {};
+  if (!fx::have_common_memory(storages)) return {};
   std::vector<dispatch::Value> values;
   for (PyObject* input : inputs)
     values.push_back(input != nullptr && python::is_tensor(input)
                          ? dispatch::Value(python::tensor_of(input))
                          : dispatch::Value());
-  std::vector<std::vector<size_t>> found;
-  for (const fx::SharedMemory& memory : fx::find_shared_memories(values))
-    found.push_back(memory.inputs);
-  return found;
-}
-
-std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs,
-                                            const std::vector<std::vector<size_t>>& shared) {
-  std::vector<std::vector<int64_t>> places;
-  for (const std::vector<size_t>& memory : shared)
-    for (const size_t i : memory) {
-      const Tensor& t = python::tensor_of(inputs[i]);
-      std::vector<int64_t>& place = places.emplace_back(t.sizes().begin(), t.sizes().end());
-      place.insert(place.end(), t.strides().begin(), t.strides().end());
-      place.push_back(t.storage_offset());
-    }
-  return places;
+  return fx::Sharing(values);
 }
 
 bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
@@ -124,7 +108,7 @@ bool Entry::takes(PyObject* const* const* slots, std::vector<PyObject*>& values,
   if (!checks_memory) return true;
   std::vector<PyObject*> given;
   for (const int source : inputs) given.push_back(values[source]);
-  if (shared_memories(given) == shared && places_of(given, shared) == places) return true;
+  if (sharing.holds_for(sharing_of(given))) return true;
   if (reason != nullptr) *reason = "inputs share memory in another way";
   return false;
 }

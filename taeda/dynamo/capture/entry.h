@@ -9,6 +9,7 @@
 
 #include "taeda/dynamo/capture/guards.h"
 #include "taeda/dynamo/evaluator/regions.h"
+#include "taeda/fx/shared_inputs.h"
 
 namespace taeda::dynamo {
 
@@ -117,11 +118,8 @@ struct Modes {
   bool operator==(const Modes&) const = default;
 };
 
-// Which inputs look at the same memory, by their numbers.
-std::vector<std::vector<size_t>> shared_memories(const std::vector<PyObject*>& inputs);
-// Where those that share memory lie in it.
-std::vector<std::vector<int64_t>> places_of(const std::vector<PyObject*>& inputs,
-                                            const std::vector<std::vector<size_t>>& shared);
+// How inputs share memory.
+fx::Sharing sharing_of(const std::vector<PyObject*>& inputs);
 
 struct Entry {
   GuardProgram guards;
@@ -141,9 +139,7 @@ struct Entry {
   bool warns = false;           // tells warnings, which are no errors
   bool checks_modes = true;     // those of the beginning are guards
   bool is_filtered = false;     // guards were taken away: inputs may be missing
-  std::vector<std::vector<size_t>> shared;
-  std::vector<std::vector<int64_t>>
-      places;                  // sizes, strides and offset of inputs that share memory
+  fx::Sharing sharing;
   std::vector<int> written;    // sources of inputs that the function has written to where it fails
   std::vector<int> needed;     // sources of inputs and steps
   Py_ssize_t num_outputs = 0;  // that steps take from the function
