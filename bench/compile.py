@@ -7,8 +7,8 @@
 Milliseconds: trace (make_fx), stages of the compiler (cut: tracing again with gradients, and the
 partition), the first call, the time until all kernels are native and the calls in it, a call then,
 a call of eager operators, and the peak of the process's memory. `chain` reuses every value, 200
-deep, and stays interpreted; `deep` has 2,000 layers and `half` 1,000: linear stages take twice as
-long for twice the layers.
+deep, and stays interpreted; `functions` is one kernel of 300; `deep` has 2,000 layers and `half`
+1,000: linear stages take twice as long for twice the layers.
 With --peers the same by torch.compile, whose trace and stages are part of the first call.
 --where says how long the kernels of a call take, and each operator that is called; --freeze freezes
 the networks' parameters where there are no gradients. --roofline adds the least time that the work
@@ -28,7 +28,18 @@ import tempfile
 import time
 
 STAGES = ["cut", "lower", "units", "fuse", "write"]
-CASES = ["two", "chain", "half", "deep", "mlp", "resnet50", "vit_b16", "bert_base", "gpt2"]
+CASES = [
+    "two",
+    "chain",
+    "functions",
+    "half",
+    "deep",
+    "mlp",
+    "resnet50",
+    "vit_b16",
+    "bert_base",
+    "gpt2",
+]
 
 
 def two(x):
@@ -39,6 +50,18 @@ def chain(x):
     for _ in range(200):
         x = (x * x + x).sin()
     return x
+
+
+def functions(T):
+    all_six = [T.sin, T.exp, T.erf, T.tanh, T.nn.functional.gelu, lambda v: v.abs().pow(1.3)]
+
+    def run(x):
+        y = x
+        for i in range(300):
+            y = (all_six[i % 6](y) * 0.7 + x * 0.1).clamp(-2, 2)
+        return y
+
+    return run
 
 
 def layers(count):
@@ -54,6 +77,8 @@ def case(T, name, batch):
     """A function of tensors, the tensors, and whether each has a gradient in training."""
     if name in ("two", "chain"):
         return {"two": two, "chain": chain}[name], [T.randn(4)], [True]
+    if name == "functions":
+        return functions(T), [T.randn(1 << 16)], [True]
     if name in ("half", "deep"):
         count = 1000 if name == "half" else 2000
         return layers(count), [T.randn(4, 8), T.randn(8, 8) * 0.01], [True, True]

@@ -3,6 +3,7 @@
 
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
+#include "taeda/kernel/ir/rewrite.h"
 #include "taeda/kernel/print_index.h"
 
 namespace taeda::kernel {
@@ -26,7 +27,45 @@ std::string each_lane(Type type, Lanes lanes, const std::string& count, const st
              ", [&](int lane) { return ", value, "; })");
 }
 
+// Calls of long functions that a kernel may take in, of which a random number counts for several.
+constexpr int kMostLongCalls = 24, kCallsOfDraw = 3;
+
 }  // namespace
+
+CpuValues::CpuValues(const Kernel& kernel)
+    : kernel_(kernel), graph_(kernel.values), pool_(*kernel.pool) {
+  int count = 0;
+  for (NodeId id : graph_.reachable(roots_under(kernel, kernel.steps))) {
+    const Node& node = graph_.node(id);
+    if (is_long(node.op)) {
+      long_ops_.insert(node.op);
+      ++count;
+    }
+    if (node.op == Op::Random) {
+      const auto [name, type] = draw_function(static_cast<Draw>(node.index));
+      draws_.emplace(name, !type.empty());
+      count += kCallsOfDraw;
+    }
+  }
+  if (count > kMostLongCalls) apart_ = kernel.name + "_";
+}
+
+std::string CpuValues::functions_text() const {
+  std::string text;
+  if (apart_.empty()) return text;
+  for (const Op op : long_ops_)
+    text += str("template <class... V>\n__attribute__((noinline)) static auto ", apart_,
+                op_form(op), "(V... v) {\n  return ", op_form(op), "(v...);\n}\n");
+  for (const auto& [name, is_typed] : draws_)
+    text += str("template <", is_typed ? "class F, " : "", "class Seed, class... V>\n",
+                "__attribute__((noinline)) static auto ", apart_, name, "(Seed&& seed, V... v) {\n",
+                "  return ", name, is_typed ? "<F>" : "", "(seed, v...);\n}\n");
+  if (draws_.empty()) return text;
+  for (const char* lanes : {"td_each_lane", "td_each_two"})
+    text += str("template <class V, class F>\n__attribute__((noinline)) static auto ", apart_,
+                lanes, "(int count, F f) {\n  return ", lanes, "<V>(count, f);\n}\n");
+  return text;
+}
 
 std::string CpuValues::index(const Expr* at) {
   return print_index(at, [](const Expr* symbol) { return name(symbol); });
@@ -166,7 +205,7 @@ std::string CpuValues::value(const Defined& values, const Node& node, Lanes lane
       return str(lanes == Lanes::One ? "td_round_to<" : "td_round_lanes<",
                  stored_name(static_cast<DType>(node.index)), ">(", arg(0), ")");
     case Op::Random: return random(values, node, lanes, copy);
-    default: return operation_text(graph_, node, lanes, arg);
+    default: return operation_text(graph_, node, lanes, arg, apart_);
   }
 }
 
@@ -257,13 +296,14 @@ std::string CpuValues::random(const Defined& values, const Node& node, Lanes lan
     const std::string text = spelled(values, node.args[i], Lanes::One, copy);
     return values.wide.count(node.args[i]) ? text + "[lane]" : text;
   };
-  if (lanes == Lanes::One) return random_text(node, index(node.at), arg);
+  if (lanes == Lanes::One) return random_text(node, index(node.at), arg, "", apart_);
   const auto drawn = [&](int i) {
     return i == 0 && !values.wide.count(node.args[0]) ? std::string("drawn") : arg(i);
   };
   const std::string each =
+      apart_ +
       each_lane(node.type, lanes, values.place.count(),
-                random_text(node, copy_index(values, node.at, copy, "lane"), drawn));
+                random_text(node, copy_index(values, node.at, copy, "lane"), drawn, "", apart_));
   if (values.wide.count(node.args[0])) return each;
   return str("[&] { td_kept_block drawn = {", arg(0), "}; return ", each, "; }()");
 }

@@ -5,8 +5,16 @@
 // them. Loads read neighbours at once where the index moves by one, lane by lane where it moves
 // otherwise. Several vectors are printed side by side, so that their operations overlap; the last
 // ones run through the same text with one vector and a smaller `count`.
+//
+// Note [Functions apart]. Functions of math.h are taken into the kernel where they are called, so
+// that their constants stay in registers. The time of a compiler grows faster than a function's
+// length, so a kernel that calls many has each of them once, for itself, and its values pass
+// through memory around a call, which costs little beside what a call does:
+//
+//   const td_f32 v2 = td_sin(v1);   ->   const td_f32 v2 = kernel0_td_sin(v1);
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,8 +47,9 @@ struct CpuPlace {
 
 class CpuValues {
  public:
-  explicit CpuValues(const Kernel& kernel)
-      : kernel_(kernel), graph_(kernel.values), pool_(*kernel.pool) {}
+  explicit CpuValues(const Kernel& kernel);
+  // The functions that stand apart, before the kernel: Note [Functions apart].
+  std::string functions_text() const;
 
   // The definitions of all nodes under some roots, and their spelling.
   struct Defined {
@@ -91,6 +100,9 @@ class CpuValues {
   const Kernel& kernel_;
   const ExprGraph& graph_;
   ExprPool& pool_;
+  std::string apart_;  // the beginning of the names of functions that stand apart
+  std::set<Op> long_ops_;
+  std::map<std::string, bool> draws_;  // with a template argument or without
 };
 
 }  // namespace taeda::kernel

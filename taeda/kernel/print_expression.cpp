@@ -133,8 +133,8 @@ std::string resize_text(Type from, const Node& node, const std::string& arg) {
 }
 
 // An operation of which an operand or the result is two registers: on each half.
-std::string halves_text(const ExprGraph& graph, const Node& node,
-                        FunctionRef<std::string(int)> arg) {
+std::string halves_text(const ExprGraph& graph, const Node& node, FunctionRef<std::string(int)> arg,
+                        const std::string& apart) {
   std::string parameters, arguments;
   for (int i = 0; i < 3 && node.args[i] >= 0; ++i) {
     parameters += str(i ? ", " : "", "auto half", i);
@@ -143,8 +143,9 @@ std::string halves_text(const ExprGraph& graph, const Node& node,
   }
   const std::string text =
       str("td_halves([](", parameters, ") { return ",
-          operation_text(graph, node, Lanes::Wide64, [](int i) { return str("half", i); }), "; }",
-          arguments, ")");
+          operation_text(
+              graph, node, Lanes::Wide64, [](int i) { return str("half", i); }, apart),
+          "; }", arguments, ")");
   return node.type == Type::Mask ? str("td_shorten<td_b32>(", text, ")") : text;
 }
 
@@ -156,12 +157,14 @@ bool has_two(const ExprGraph& graph, const Node& node, Lanes lanes) {
 
 }  // namespace
 
+bool is_long(Op op) { return (op >= Op::DivTrunc && op <= Op::Atan2) || op >= Op::Exp; }
+
 std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
-                           FunctionRef<std::string(int)> arg) {
+                           FunctionRef<std::string(int)> arg, const std::string& apart) {
   if (node.op != Op::Constant && has_two(graph, node, lanes)) {
     const Type from = graph.node(node.args[0]).type;
     const bool is_resized = node.op == Op::Cast && is_two(from, lanes) != is_two(node.type, lanes);
-    return is_resized ? resize_text(from, node, arg(0)) : halves_text(graph, node, arg);
+    return is_resized ? resize_text(from, node, arg(0)) : halves_text(graph, node, arg, apart);
   }
   if (node.op == Op::Constant) return broadcast(scalar_constant(node), node.type, lanes);
   if (node.op == Op::Cast) return cast_text(graph.node(node.args[0]).type, node, lanes, arg(0));
@@ -174,25 +177,34 @@ std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes
   if (form[0] != 't') {
     return arity == 1 ? form + arg(0) : str(arg(0), " ", form, " ", arg(1));
   }
-  std::string text = form + "(" + arg(0);
+  std::string text = (is_long(node.op) ? apart : "") + form + "(" + arg(0);
   for (int i = 1; i < arity; ++i) text += ", " + arg(i);
   return text + ")";
 }
 
-std::string random_text(const Node& node, const std::string& element,
-                        FunctionRef<std::string(int)> arg, const std::string& pack) {
-  const Draw draw = static_cast<Draw>(node.index);
-  const std::string places = str(arg(0), ", ", arg(1), ", ", element);
-  const std::string from = pack.empty() ? "(" + places : str("_pack(", pack, ", ", places);
-  const char* const type = draw == Draw::Normal ? "<float>" : "<double>";
+std::pair<std::string, std::string> draw_function(Draw draw) {
   switch (draw) {
-    case Draw::Word: return "td_draw_word" + from + ")";
-    case Draw::Integer: return str("td_draw_integer", from, ", ", arg(2), ")");
-    case Draw::Uniform53: return "td_draw_uniform53" + from + ")";
-    case Draw::Normal:
-    case Draw::Normal64: return str("td_draw_normal", pack.empty() ? type : "", from, ")");
-    default: return str("td_draw_uniform", from, ", ", uniform_bits(draw), ")");
+    case Draw::Word: return {"td_draw_word", ""};
+    case Draw::Integer: return {"td_draw_integer", ""};
+    case Draw::Uniform53: return {"td_draw_uniform53", ""};
+    case Draw::Normal: return {"td_draw_normal", "float"};
+    case Draw::Normal64: return {"td_draw_normal", "double"};
+    default: return {"td_draw_uniform", ""};
   }
+}
+
+std::string random_text(const Node& node, const std::string& element,
+                        FunctionRef<std::string(int)> arg, const std::string& pack,
+                        const std::string& apart) {
+  const Draw draw = static_cast<Draw>(node.index);
+  const auto [name, type] = draw_function(draw);
+  std::string text = apart + name;
+  // The array tells the type.
+  if (pack.empty() && !type.empty()) text += str("<", type, ">");
+  text += str(pack.empty() ? "(" : str("_pack(", pack, ", "), arg(0), ", ", arg(1), ", ", element);
+  if (draw == Draw::Integer) text += ", " + arg(2);
+  if (name == "td_draw_uniform") text += str(", ", uniform_bits(draw));
+  return text + ")";
 }
 
 int elements_per_block(Draw draw) {

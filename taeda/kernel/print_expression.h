@@ -31,13 +31,19 @@ std::string stored_name(DType dtype);
 // The same value in every lane; `value` is a scalar expression.
 std::string broadcast(const std::string& value, Type type, Lanes lanes);
 
-// An operation, conversion or constant over its spelled operands.
+// An operation, conversion or constant over its spelled operands. Names of long functions begin
+// with `apart`: Note [Functions apart].
 std::string operation_text(const ExprGraph& graph, const Node& node, Lanes lanes,
-                           FunctionRef<std::string(int)> arg);
+                           FunctionRef<std::string(int)> arg, const std::string& apart = "");
+// Whether an operation is a function of dozens of instructions.
+bool is_long(Op op);
 
 // The drawing of an element of the random stream, or of its neighbours too into an array `pack`.
 std::string random_text(const Node& node, const std::string& element,
-                        FunctionRef<std::string(int)> arg, const std::string& pack = "");
+                        FunctionRef<std::string(int)> arg, const std::string& pack = "",
+                        const std::string& apart = "");
+// The function that draws, and its template argument, which may be empty.
+std::pair<std::string, std::string> draw_function(Draw draw);
 // How many neighbouring elements are drawn from one block of the stream.
 int elements_per_block(Draw draw);
 

@@ -22,7 +22,7 @@ class CpuKernelPrinter {
     int number = 0;
     for (const Step& step : kernel_.steps)
       if (const auto* loop = std::get_if<Loop>(&step)) text += function(*loop, number++);
-    return called_text(kernel_) + bodies_.text() + text;
+    return called_text(kernel_) + values_.functions_text() + bodies_.text() + text;
   }
 
  private:

@@ -14,6 +14,8 @@ TAEDA_API Tensor new_tensor(SymIntList size, SymIntList strides, DType dtype, De
 // Fills elements that nobody has written to, where results must not change from run to run: NaN,
 // the largest integer, true. The part of a tensor that was resized starts at `first`.
 TAEDA_API void fill_unwritten(const Tensor& made, int64_t first = 0);
+// The number that does it, whatever the setting of the process is.
+TAEDA_API Scalar unwritten_number(DType dtype);
 // The dtype of a tensor filled with one number.
 TAEDA_API DType dtype_of_fill(const Scalar& value);
 

@@ -528,8 +528,11 @@ def test_joint_graphs():
 
     x, w = t.randn(3), t.randn(3, requires_grad=True)
     joint = aot_export_joint_simple(lambda *args: (f(*args),), [x, w], trace_joint=True)
-    out, grad = joint(x, w, t.ones(3))
+    (out,), (none, grad) = joint([x, w], [t.ones(3)])
     assert t.equal(out, f(x, w)) and t.equal(grad, t.autograd.grad(f(x, w).sum(), w)[0])
+    assert none is None  # x requires no gradient
+    plain = aot_export_joint_simple(lambda *args: (f(*args),), [x, w.detach()], trace_joint=True)
+    assert t.equal(plain(x, w)[0], f(x, w))
     inference = aot_export_joint_simple(lambda *args: (f(*args),), [x, w], trace_joint=False)
     assert t.equal(inference(x, w)[0], f(x, w))
     refused = [

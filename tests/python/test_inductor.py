@@ -613,3 +613,33 @@ def test_covariances_of_few_observations(observations, weights):
     x = t.randn(3, observations)
     for g in (t.compile(f), t.compile(f, dynamic=True), lambda x: t.vmap(f)(x[None])[0]):
         assert t.allclose(g(x), f(x), equal_nan=True)
+
+
+# Note [Functions apart]
+def test_a_kernel_of_many_functions_has_each_once():
+    def waves(x, y):
+        for _ in range(12):
+            x = (x.sin() + x.erf().mul(y)).tanh() * 0.7
+            y = (y.exp() - y.cos().abs().pow(1.3)).clamp(-2, 2)
+        return x, y.sum(0)
+
+    inputs = [t.randn(6, 100), t.randn(6, 100, dtype=t.float64)]
+    compiled = compile(make_fx(waves)(*inputs), inputs, native="wait", check=True)
+    assert all(map(same, compiled(*inputs), waves(*inputs)))
+    source = compiled.source()
+    for name in ("sin", "erf", "tanh", "exp", "cos", "pow"):
+        assert source.count(f" td_{name}(") == 1 and source.count(f"_td_{name}(") > 12
+
+
+def test_a_kernel_of_many_draws_has_each_once():
+    def noise(x):
+        for _ in range(6):
+            x = F.dropout(x + t.randn_like(x), 0.2)
+        return x, t.rand(100, dtype=t.float64) + t.randn(100, dtype=t.float64)
+
+    x = t.randn(100)
+    compiled = compile(make_fx(noise)(x), [x], native="wait", check=True)
+    t.manual_seed(3)
+    want = noise(x)
+    t.manual_seed(3)
+    assert all(map(same, compiled(x), want))

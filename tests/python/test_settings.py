@@ -71,6 +71,19 @@ def new_memory(lib, dtype):
     yield lib.ones(2, **options).resize_as_(lib.ones(2, 2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "bool", "uint8", "int64"])
+def test_compiled_programs_fill_new_memory(dtype):
+    def make(x):
+        return x.new_empty(3), t.empty_like(x), t.empty_strided((2,), (1,)), x.clone().resize_(4)
+
+    x = t.ones(2, dtype=getattr(t, dtype))
+    compiled = t.compile(make)
+    compiled(x)  # what is read then may be anything
+    t.use_deterministic_algorithms(True)
+    for got, want in zip(compiled(x), make(x), strict=True):
+        t.testing.assert_close(got, want, equal_nan=True, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", DTYPES.split())
 def test_new_memory_is_filled_as_in_pytorch(torch, dtype):
     for lib in (t, torch):

@@ -202,6 +202,12 @@ PyObject* get_graph(PyObject* self, void*) {
 PyObject* get_epilogue(PyObject* self, void*) {
   return guarded([&] { return graph_or_none(function_of(self).traced().epilogue); });
 }
+PyObject* get_gradients(PyObject* self, void*) {
+  return guarded([&] {
+    const std::vector<size_t>& gradients = function_of(self).traced().gradients;
+    return wrap_list(std::vector<Value>(gradients.begin(), gradients.end()));
+  });
+}
 PyObject* get_report(PyObject* self, void*) {
   return guarded([&] {
     const auto& parts = function_of(self).parts();
@@ -257,6 +263,8 @@ PyGetSetDef function_properties[] = {
     {"graph", get_graph, nullptr, "The traced graph: with gradients, if inputs have them.",
      nullptr},
     {"epilogue", get_epilogue, nullptr, "What makes results of the values, or None.", nullptr},
+    {"gradients", get_gradients, nullptr,
+     "Numbers of the inputs whose gradients a joint graph gives.", nullptr},
     {"partition_report", get_report, nullptr, "What is saved for the backward, or None.", nullptr},
     {},
 };

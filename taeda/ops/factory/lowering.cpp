@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "taeda/core/determinism.h"
 #include "taeda/core/unbacked.h"
 #include "taeda/ops/index_map.h"
 #include "taeda/ops/number_range.h"
+#include "taeda/ops/options.h"
 
 namespace taeda::lowering {
 
@@ -17,16 +19,25 @@ void full(SymIntList, const Scalar& fill_value, std::optional<DType>, std::optio
   filled(out, fill_value);
 }
 
-// Elements that nobody wrote may be any number, and cost nothing where nobody reads them.
+namespace {
+
+// Elements that nobody wrote may be any number where the process does not say which, and cost
+// nothing where nobody reads them.
+void unwritten(const Tensor& out) {
+  filled(out, determinism().fills_new_memory() ? unwritten_number(out.dtype()) : Scalar(0));
+}
+
+}  // namespace
+
 void empty_memory_format(SymIntList, std::optional<DType>, std::optional<Layout>,
                          std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>,
                          const Tensor& out) {
-  filled(out, 0);
+  unwritten(out);
 }
 void empty_strided(SymIntList, SymIntList, std::optional<DType>, std::optional<Layout>,
                    std::optional<Device>, std::optional<bool>, const Tensor& out) {
   // Elements that share a place are no matter for a kernel: the operator is called.
-  if (out.impl()->is_non_overlapping_and_dense()) filled(out, 0);
+  if (out.impl()->is_non_overlapping_and_dense()) unwritten(out);
 }
 
 void scalar_tensor(const Scalar& s, std::optional<DType>, std::optional<Layout>,

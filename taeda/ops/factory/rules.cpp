@@ -32,9 +32,7 @@ Tensor new_tensor(SymIntList size, SymIntList strides, DType dtype, Device devic
   return spec.allocate();
 }
 
-namespace {
-
-Scalar unwritten_value(DType dtype) {
+Scalar unwritten_number(DType dtype) {
   if (is_floating(dtype) || is_complex(dtype)) return std::numeric_limits<double>::quiet_NaN();
   switch (dtype) {
     case DType::Bool: return true;
@@ -49,15 +47,13 @@ Scalar unwritten_value(DType dtype) {
   }
 }
 
-}  // namespace
-
 void fill_unwritten(const Tensor& made, int64_t first) {
   if (!determinism().fills_new_memory() || made.impl()->has_symbolic_sizes()) return;
   const int64_t count =
       static_cast<int64_t>(made.storage()->nbytes()) / made.element_size() - first;
   if (count <= 0) return;
   const ExcludeKeys below(KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
-  make_alias(made, {count}, {1}, first).fill_(unwritten_value(made.dtype()));
+  make_alias(made, {count}, {1}, first).fill_(unwritten_number(made.dtype()));
 }
 
 DType dtype_of_fill(const Scalar& value) {
@@ -104,7 +100,7 @@ Tensor& empty_out(SymIntList size, std::optional<MemoryFormat> memory_format, Te
     out.impl()->set_sym_geometry(size, strides, out.impl()->sym_storage_offset());
   if (determinism().fills_new_memory() && !out.impl()->has_symbolic_sizes()) {
     const ExcludeKeys below(KeySet(Key::Autograd) | KeySet(Key::ADInplaceOrView));
-    out.fill_(unwritten_value(out.dtype()));
+    out.fill_(unwritten_number(out.dtype()));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 import taeda
 from taeda.fx.aot.export import check_looks, check_random_state, check_written, looks_of
 from taeda.fx.aot.functions import Compiled, compiler_options
+from taeda.fx.graph import _PyTreeCodeGen, _PyTreeInfo
 from taeda.fx.graph_module import GraphModule
 from taeda.utils import _pytree as pytree
 
@@ -31,8 +32,11 @@ def _check_flat(args, what):
 
 
 def aot_export_joint_simple(func, args, *, trace_joint, num_params_buffers=0, decompositions=None):
-    """The graph of a function of flat arguments; with `trace_joint` its gradients are results too.
+    """The graph of a function of flat arguments, which takes them one by one.
 
+    With `trace_joint`, and an argument that requires a gradient, it is a graph of two lists, of the
+    arguments and of tangents, and gives the results and the gradients: one for each argument, None
+    where there is none.
     The function writes to no input, and its results share memory with nothing.
     """
     check_random_state()
@@ -60,10 +64,23 @@ def aot_export_joint_simple(func, args, *, trace_joint, num_params_buffers=0, de
         raise RuntimeError(
             "aot_export_joint_simple does not support outputs that alias inputs, or each other."
         )
-    if trace_joint and made.partition_report is None:
-        raise RuntimeError("Expect 1 output, but got none that requires gradients")
+    if made.partition_report is not None:
+        _take_lists(made.graph, len(leaves), made.gradients)
     root = taeda.nn.Module()
     return GraphModule(root, made.graph)
+
+
+def _take_lists(graph, num_inputs, gradients):
+    """PyTorch's way to call a joint graph: (primals, tangents) -> (results, gradients)."""
+    output = graph.output_node()
+    values = list(output.args[0])
+    results = values[: len(values) - len(gradients)]
+    given = dict(zip(gradients, values[len(results) :], strict=True))
+    output.args = ([*results, *(given.get(i) for i in range(num_inputs))],)
+    num_tangents = len(graph.find_nodes(op="placeholder")) - num_inputs
+    in_spec = pytree.tree_structure(([0] * num_inputs, [0] * num_tangents))
+    out_spec = pytree.tree_structure(((0,) * len(results), (0,) * num_inputs))
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(["primals", "tangents"], in_spec, out_spec)))
 
 
 def _versions(values):
