@@ -825,7 +825,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {
-      raise_not_deleted(type, object, name);
+      raise_undeletable(object, name);
     }
     return;
   }
