@@ -10,6 +10,7 @@ import itertools
 import math
 import operator
 import os
+import re
 
 import pytest
 from compiled_case import is_same, outcome
@@ -299,3 +300,32 @@ def test_struct_sequences_of_tensors():
     for size in (3, 4, 5):
         x = t.arange(size * 2.0).reshape(2, size)
         assert is_same(compiled(x), program(x))
+
+
+# ---- methods that know their class ----
+
+
+def test_methods_of_c_that_know_their_class():
+    pattern = re.compile("a(.)")
+
+    def program(x, text):
+        match = pattern.match  # of a class whose methods are told it
+        print(end="")
+        return x * len(match(text).group(1)), text
+
+    compiled = t.compile(program, backend="eager")
+    for text in ("ab", "ac"):
+        assert is_same(compiled(t.ones(2), text), program(t.ones(2), text))
+
+
+def test_folders_that_are_walked(tmp_path):
+    (tmp_path / "file").write_text("text")
+
+    def program(x):
+        with os.scandir(tmp_path) as entries:
+            sizes = [entry.stat(follow_symlinks=False).st_size for entry in entries]
+        return x * sum(sizes)
+
+    compiled = t.compile(program, backend="eager")
+    for _ in range(2):
+        assert is_same(compiled(t.ones(2)), program(t.ones(2)))

@@ -464,6 +464,19 @@ def test_filters_of_a_program_are_those_of_its_warnings():
         assert [str(one.message) for one in told] == ["told"]
 
 
+def test_warnings_that_a_program_records_itself():
+    def program(x):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warnings.warn("one", stacklevel=1)
+            warnings.warn("two", stacklevel=1)
+        return x * len(told)
+
+    compiled = t.compile(program, backend="eager")
+    for _ in range(2):
+        assert t.equal(compiled(t.ones(2)), t.full((2,), 2.0))
+
+
 def test_filters_without_a_warning_are_no_break():
     def program(x):
         with warnings.catch_warnings():

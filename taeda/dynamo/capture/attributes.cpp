@@ -171,7 +171,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
                            find(object)->source >= 0;
     if (!is_method) throw Break{std::string("an attribute of ") + type->tp_name};
     check_class(type);
-    return need(Py_TYPE(found)->tp_descr_get(found, object, nullptr));
+    // Methods that know their class need the object's.
+    return need(Py_TYPE(found)->tp_descr_get(found, object, reinterpret_cast<PyObject*>(type)));
   }
   if (PyFunction_Check(object)) return function_attribute(object, name);
   // What a method has not itself is its function's.

@@ -304,6 +304,8 @@ class Capture final : public Capturing {
   void note_member(PyObject* object);
   PyObject* call_warn(const Call& call);
   bool are_filters_changed();
+  static bool is_record_of_warnings(PyObject* object);
+  static constexpr const char* kRecordsWarnings = "a warning that the program records and reads";
   PyObject* call_named_log(const Call& call);
   PyObject* add_log(const Call& call);
   bool can_tell(PyObject* value);

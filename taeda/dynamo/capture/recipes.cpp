@@ -349,8 +349,9 @@ class Recipes {
     if (PyObject* descriptor = descriptor_of(object)) {
       Owned bind(need(PyObject_GetAttrString(descriptor, "__get__")));
       capture_.keep(bind.get());
-      const int of = value(self);
-      return note(object, add({.kind = Action::Kind::Call, .parts = {of}, .object = bind.get()}));
+      const int of = value(self), type = constant(reinterpret_cast<PyObject*>(Py_TYPE(self)));
+      return note(object,
+                  add({.kind = Action::Kind::Call, .parts = {of, type}, .object = bind.get()}));
     }
     static PyObject* const getattr = imported("builtins", "getattr");
     Owned name(

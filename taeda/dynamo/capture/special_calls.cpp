@@ -144,6 +144,13 @@ bool Capture::are_filters_changed() {
   return filters != nullptr && is_changed(filters);
 }
 
+// Whether warnings that are told go to this list, as catch_warnings(record=True) has it.
+bool Capture::is_record_of_warnings(PyObject* object) {
+  static PyObject* const module = imported_module("warnings");
+  PyObject* show = PyDict_GetItemString(PyModule_GetDict(module), "_showwarnmsg_impl");
+  return show != nullptr && PyCFunction_Check(show) && PyCFunction_GET_SELF(show) == object;
+}
+
 // warnings.warn(message, category=None, stacklevel=1): behind the graph, as warn_explicit of the
 // line that the stack of frames tells now.
 PyObject* Capture::call_warn(const Call& call) {
@@ -166,6 +173,8 @@ PyObject* Capture::call_warn(const Call& call) {
   if (!is_plain) throw Break{"call of warn"};
   if (are_warnings_errors()) throw Break{"a warning that may be an error"};
   if (are_filters_changed()) throw Break{"a warning under filters that the program set"};
+  for (const auto& twin : twins_)
+    if (is_record_of_warnings(twin->original)) throw Break{kRecordsWarnings};
   PyObject* category = given[1] == nullptr || given[1] == Py_None ? PyExc_UserWarning : given[1];
   const long level = given[2] == nullptr ? 1 : PyLong_AsLong(given[2]);
   Owned frame(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));

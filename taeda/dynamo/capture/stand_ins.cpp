@@ -399,6 +399,8 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
 }
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
+  // What was told is in it behind the region.
+  if (!deferred_.empty() && is_record_of_warnings(real)) throw Break{kRecordsWarnings};
   check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   PyTypeObject* type = Py_TYPE(real);
   check_class(type);
