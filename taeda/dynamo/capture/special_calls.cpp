@@ -57,20 +57,20 @@ PyObject* Capture::call_function(const Call& call) {
 PyObject* Capture::call_body(const Call& call) {
   const size_t count = call.values.size();
   if (count != 3 && count != 4) throw Break{"capture_body takes three or four arguments"};
-  struct Scope {
+  struct HookScope {
     bool& is_without;
     bool before = is_without;
-    ~Scope() { is_without = before; }
-  } hooks{is_body_without_hooks_};
+    ~HookScope() { is_without = before; }
+  } const hooks{is_body_without_hooks_};
   if (count == 4 && call.values[3] == Py_False) is_body_without_hooks_ = true;
   const size_t mark = recorder_.mark();
   const Modes modes = Modes::now();
   const std::vector<const void*> writes = pending_writes();
   open_deep(call.values[1]);
   open(call.values[2]);
-  struct Scope {
-    explicit Scope(Recorder& recorder) : recorder(recorder) { recorder.begin_body(); }
-    ~Scope() { recorder.end_body(); }
+  struct BodyScope {
+    explicit BodyScope(Recorder& recorder) : recorder(recorder) { recorder.begin_body(); }
+    ~BodyScope() { recorder.end_body(); }
     Recorder& recorder;
   } const body_of_rehearsal(recorder_);
   Owned result(need(PyObject_Call(call.values[0], call.values[1], call.values[2])));
