@@ -36,7 +36,7 @@ struct TensorGuard {
   Layout layout;
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
-  SizeMarks marks;  // a tensor with others asks for another region
+  SizeMarks marks;                             // a tensor with others asks for another region
   std::optional<bool> is_leaf = std::nullopt;  // where it was asked
 
   // Empty where the tensor fits, else what differs.
