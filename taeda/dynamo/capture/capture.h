@@ -335,6 +335,7 @@ class Capture final : public Capturing {
   PyObject* find_in_set(Twin& twin, PyObject* key);
   bool contains_at_first(const Twin& twin, PyObject* key);
   static Owned keys_at_first(const Twin& twin);
+  static bool keeps_order(const Twin& twin, PyObject* own, PyObject* keys);
   void note_identity(PyObject* key);
   void note_identities_in(PyObject* container);
   void note_identities(const Call& call, PyObject* result);

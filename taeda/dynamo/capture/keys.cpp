@@ -130,6 +130,30 @@ Owned Capture::keys_at_first(const Twin& twin) {
   return twin.keys ? Owned(need(keys_in_order(twin.keys.get()))) : keys_of(twin.original);
 }
 
+// Objects that are equal are two keys still.
+static bool is_same_key(PyObject* a, PyObject* b) {
+  return a == b || (is_known_key(a) && same_constant(a, b));
+}
+
+// Whether what is left of the original comes first and in its order. Of a dict that was not
+// opened only single keys were touched, which `deleted` tells.
+bool Capture::keeps_order(const Twin& twin, PyObject* own, PyObject* keys) {
+  if (!twin.is_open) return true;
+  Owned originals = keys_at_first(twin);
+  Py_ssize_t next = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(originals.get()); ++i) {
+    PyObject* key = PyTuple_GET_ITEM(originals.get(), i);
+    if (PyDict_Contains(own, key) == 0 || PySet_Contains(twin.deleted.get(), key) != 0) continue;
+    // Keys that were deleted and written again are behind all others.
+    while (next < PyTuple_GET_SIZE(keys) &&
+           PySet_Contains(twin.deleted.get(), PyTuple_GET_ITEM(keys, next)) != 0)
+      ++next;
+    if (next >= PyTuple_GET_SIZE(keys) || !is_same_key(PyTuple_GET_ITEM(keys, next++), key))
+      return false;
+  }
+  return true;
+}
+
 // Of a key, or what a tuple as a key holds: it stays another object than the others.
 void Capture::note_identity(PyObject* key) {
   if (PyUnicode_CheckExact(key) || PyLong_CheckExact(key) || PyType_Check(key) ||

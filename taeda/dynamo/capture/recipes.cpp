@@ -649,7 +649,7 @@ class Recipes {
     const auto to = [&] { return target >= 0 ? target : target = path(twin.source); };
     Owned keys = keys_of(own);
     capture_.keep(keys.get());
-    const bool is_moved = !keeps_order(twin, own, keys.get());
+    const bool is_moved = !Capture::keeps_order(twin, own, keys.get());
     const auto is_new = [&](PyObject* key) {
       return is_moved || PySet_Contains(twin.deleted.get(), key) != 0;
     };
@@ -679,30 +679,6 @@ class Recipes {
       const int name = value(key), part = value(item);
       add({.kind = Kind::WriteItem, .target = to(), .parts = {name, part}});
     }
-  }
-
-  // Objects that are equal are two keys still.
-  static bool is_same_key(PyObject* a, PyObject* b) {
-    return a == b || (is_known_key(a) && same_constant(a, b));
-  }
-
-  // Whether what is left of the original comes first and in its order. Of a dict that was not
-  // opened only single keys were touched, which `deleted` tells.
-  static bool keeps_order(const Capture::Twin& twin, PyObject* own, PyObject* keys) {
-    if (!twin.is_open) return true;
-    Owned originals = Capture::keys_at_first(twin);
-    Py_ssize_t next = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(originals.get()); ++i) {
-      PyObject* key = PyTuple_GET_ITEM(originals.get(), i);
-      if (PyDict_Contains(own, key) == 0 || PySet_Contains(twin.deleted.get(), key) != 0) continue;
-      // Keys that were deleted and written again are behind all others.
-      while (next < PyTuple_GET_SIZE(keys) &&
-             PySet_Contains(twin.deleted.get(), PyTuple_GET_ITEM(keys, next)) != 0)
-        ++next;
-      if (next >= PyTuple_GET_SIZE(keys) || !is_same_key(PyTuple_GET_ITEM(keys, next++), key))
-        return false;
-    }
-    return true;
   }
 
   Capture& capture_;
