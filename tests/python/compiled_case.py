@@ -81,3 +81,12 @@ def is_same(a, b, is_rounded=False):
     if names:
         return all(same(getattr(a, name), getattr(b, name)) for name in names)
     return a == b or (a != a and b != b)
+
+
+def check_changes(function, changes, *args):
+    """The compiled function follows each change, at once and at the next call."""
+    compiled = t.compile(function, backend="eager")
+    for change in (lambda: None, *changes):
+        change()
+        for _ in range(2):
+            assert is_same(compiled(*args), function(*args))

@@ -1,0 +1,221 @@
+"""Changes of objects that a compiled program read: of attributes, classes, modules and enums."""
+
+import enum
+import types
+
+import pytest
+from compiled_case import check_changes
+from under_test import t
+
+X = t.linspace(-1, 1, 6).reshape(2, 3)
+
+
+def test_methods_and_attributes_of_classes_are_watched():
+    class Base:
+        k = 1
+
+        def scale(self, x):
+            return x + self.k
+
+    class Derived(Base):
+        pass
+
+    o = Derived()
+    changes = [
+        lambda: setattr(Base, "k", 2),
+        lambda: setattr(Derived, "k", 3),
+        lambda: setattr(Base, "scale", lambda self, x: x * 7),
+        lambda: setattr(o, "scale", lambda x: x * 9),
+    ]
+    check_changes(lambda x: o.scale(x), changes, X)
+
+
+def test_variables_of_special_methods_are_watched():
+    k = 2
+
+    class Special:
+        def __init__(self):
+            self.made = k
+
+        @property
+        def value(self):
+            return k
+
+        def __getattr__(self, name):
+            return k
+
+        def __add__(self, other):
+            return other * k
+
+        def __len__(self):
+            return k
+
+        def __getitem__(self, index):
+            return k
+
+    o = Special()
+
+    def change():
+        nonlocal k
+        k += 1
+
+    for program in (
+        lambda x: x * o.value,
+        lambda x: x * o.other,
+        lambda x: o + x,
+        lambda x: x * Special().made,
+        lambda x: x * len(o),
+        lambda x: x * o[0],
+    ):
+        check_changes(program, [change, change], X)
+
+
+def test_what_is_absent_is_watched():
+    import types
+
+    module = types.ModuleType("module")
+    check_changes(
+        lambda x: x + 1 if hasattr(module, "name") else x - 1,
+        [lambda: setattr(module, "name", 1)],
+        X,
+    )
+
+    class Slotted:
+        __slots__ = ("b",)
+
+    slotted = Slotted()
+    check_changes(
+        lambda x: x + 1 if hasattr(slotted, "b") else x - 1, [lambda: setattr(slotted, "b", 1)], X
+    )
+
+
+def test_an_object_in_the_place_of_another():
+    class Thing:
+        def __init__(self, by):
+            self.by = by
+
+    class Other(Thing):
+        pass
+
+    class Slotted:
+        __slots__ = ("by",)
+
+        def __init__(self, by):
+            self.by = by
+
+    compiled = t.compile(lambda x, thing: x * thing.by, backend="eager")
+    for by in range(2, 12):
+        # Each ends before the next, which mostly gets its address.
+        for kind in (Thing, Thing, Other, Slotted):
+            thing = kind(by)
+            assert t.equal(compiled(X, thing), X * by)
+            del thing
+    # Two objects with one dict.
+    first, second = Thing(2), Thing(5)
+    assert t.equal(compiled(X, first), X * 2)
+    second.__dict__ = first.__dict__
+    assert t.equal(compiled(X, second), X * 2)
+    first.by = 7
+    assert t.equal(compiled(X, second), X * 7)
+
+
+class Factored(types.SimpleNamespace):
+    def of(self, x):
+        return x * self.factor
+
+
+def test_namespaces():
+    settings = types.SimpleNamespace(factor=2.0, inner=types.SimpleNamespace(names=["a"]))
+    other = types.SimpleNamespace(factor=7.0, inner=settings.inner)
+    holder = [settings, Factored(factor=3.0)]
+
+    def program(x):
+        one, two = holder
+        known = hasattr(one, "more"), list(one.inner.names), len(vars(one))
+        return x * one.factor + two.of(x), known, [one] == [other]
+
+    changes = (
+        lambda: setattr(settings, "factor", 3.0),
+        lambda: settings.inner.names.append("b"),
+        lambda: setattr(settings, "more", 1),
+        lambda: delattr(settings, "more"),
+        lambda: setattr(holder[1], "factor", 4.0),
+        lambda: setattr(Factored, "of", lambda self, x: x - self.factor),
+        lambda: setattr(other, "factor", settings.factor),
+        lambda: holder.__setitem__(0, other),
+        lambda: setattr(settings, "inner", types.SimpleNamespace(names=[])),
+    )
+    check_changes(program, changes, X)
+
+
+def test_getattr_of_a_module_is_watched():
+    module = types.ModuleType("made_up")
+    module.__getattr__ = lambda name: 4.0
+    check_changes(
+        lambda x: x * module.factor,
+        [
+            lambda: setattr(module, "__getattr__", lambda name: 5.0),
+            lambda: setattr(module, "factor", 6.0),
+            lambda: delattr(module, "factor"),
+        ],
+        X,
+    )
+    compiled = t.compile(lambda x: x * module.factor, backend="eager")
+    compiled(X)
+    del module.__getattr__
+    with pytest.raises(AttributeError, match="factor"):
+        compiled(X)
+
+
+def test_attributes_of_enum_members_are_watched():
+    class Kind(enum.Enum):
+        A = 1
+        B = 2
+
+    Kind.A.factor, Kind.B.factor = 3.0, 4.0
+    kind = [Kind.A]
+    check_changes(
+        lambda x: x * kind[0].factor,
+        [
+            lambda: setattr(Kind.A, "factor", 5.0),
+            lambda: kind.__setitem__(0, Kind.B),
+            lambda: setattr(Kind.B, "factor", 6.0),
+        ],
+        X,
+    )
+
+
+def test_writes_to_enum_members_are_done_by_each_call():
+    class Kind(enum.Enum):
+        A = 1
+
+    Kind.A.count = 0
+
+    def program(x):
+        Kind.A.count += 1
+        return x + 1
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for expected in (1, 2, 3):
+        compiled(X)
+        assert Kind.A.count == expected
+
+
+def test_a_class_of_descriptors_that_gets_a_setter_is_noticed():
+    class Descriptor:
+        def __get__(self, instance, owner):
+            return 2.0
+
+    class Holder:
+        factor = Descriptor()
+
+    holder = Holder()
+    check_changes(
+        lambda x: x * holder.factor,
+        [
+            lambda: holder.__dict__.update(factor=7.0),
+            lambda: setattr(Descriptor, "__set__", lambda self, instance, value: None),
+            lambda: setattr(Descriptor, "__get__", lambda self, instance, owner: 11.0),
+        ],
+        X,
+    )

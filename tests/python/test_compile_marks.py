@@ -1,0 +1,215 @@
+"""Marks of functions and modules: disabled, forbidden in graphs, one node, substituted."""
+
+import importlib
+
+import pytest
+from under_test import NAME, t
+
+nn = importlib.import_module(f"{NAME}.nn")
+dynamo = importlib.import_module(f"{NAME}._dynamo")
+counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
+CompileCounter = importlib.import_module(f"{NAME}._dynamo.testing").CompileCounter
+compiler = t.compiler
+
+pytestmark = pytest.mark.skipif(NAME != "taeda", reason="asks for Taeda's own answers, too")
+
+X = t.ones(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    counters.clear()
+    yield
+    compiler.set_stance("default")
+    dynamo.reset()
+
+
+def test_disable_wraps_and_reaches_inside():
+    count = CompileCounter()
+    inner = t.compile(lambda x: x + 1, backend=count)
+
+    def outer(x):
+        return inner(x) * 2
+
+    off = dynamo.disable(outer, reason="slow")
+    assert off is not outer and off.__name__ == "outer"
+    assert off._torchdynamo_disable_msg == "slow" and dynamo.is_dynamo_disable_recursive(off)
+    assert t.equal(off(X), (X + 1) * 2) and count.frame_count == 0
+    inner(X)
+    assert count.frame_count == 1  # the scope is over
+    near = dynamo.disable(outer, recursive=False)
+    assert dynamo.is_dynamo_disable_recursive(near) is False
+    near(X)
+    assert dynamo.is_dynamo_disable_recursive(outer) is None
+    with pytest.raises(AssertionError, match="fn must be callable"):
+        dynamo.disable(3)
+
+
+def test_disabled_modules_and_classes():
+    model = nn.Linear(3, 3)
+    off = compiler.disable(model)
+    assert t.equal(off(X), model(X)) and next(iter(off.state_dict())) == "_orig_mod.weight"
+
+    @compiler.disable
+    class Left(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    count = CompileCounter()
+    left = Left()
+    f = t.compile(lambda x: left(x * 2) * 3, backend=count)
+    assert t.equal(f(X), X * 9) and count.frame_count == 2
+
+
+def test_run_uses_what_is_there():
+    count = CompileCounter()
+    f = t.compile(lambda x: x + 1, backend=count)
+    only = dynamo.run(f)
+    only(X)
+    assert count.frame_count == 0
+    f(X)
+    only(X)
+    only(t.ones(9))
+    assert count.frame_count == 1
+
+
+def test_disallow_in_graph_wants_operators():
+    def plain(x):
+        return x
+
+    with pytest.raises(RuntimeError, match="already allowed callable"):
+        dynamo.disallow_in_graph(plain)
+    with pytest.raises(AssertionError, match="expects a callable"):
+        dynamo.allow_in_graph(3)
+    count = CompileCounter()
+    dynamo.disallow_in_graph(t.special.ndtri)
+    try:
+        f = t.compile(lambda x: t.special.ndtri(x * 0.5) + 1, backend=count)
+        f(X)
+        assert count.frame_count == 2
+    finally:
+        dynamo.allow_in_graph(t.special.ndtri)
+
+
+def test_forbidden_functions_break():
+    @dynamo.forbid_in_graph
+    def only_outside(x):
+        return x + 1
+
+    assert only_outside._dynamo_forbidden
+    count = CompileCounter()
+    f = t.compile(lambda x: only_outside(x * 2) * 3, backend=count)
+    assert t.equal(f(X), X * 9) and count.frame_count == 2
+
+
+def test_substitutes_are_entered():
+    def original(x, scale=2):
+        raise AssertionError("captures enter the other")
+
+    with pytest.raises(TypeError, match="Signature mismatch"):
+
+        @compiler.substitute_in_graph(original)
+        def wrong(x, factor):
+            return x
+
+    @compiler.substitute_in_graph(original)
+    def traced(x, scale=2):
+        return x * scale
+
+    f = t.compile(lambda x: original(x, 3), backend="eager", fullgraph=True)
+    assert t.equal(f(X), X * 3)
+    with pytest.raises(ValueError, match="Duplicate"):
+        compiler.substitute_in_graph(original)(traced)
+    with pytest.raises(TypeError, match="expects a function"):
+        compiler.substitute_in_graph(3)
+
+
+def test_nonstrict_trace_is_one_node():
+    @dynamo.nonstrict_trace
+    def several(x):
+        return (x + 1) * 2 - 3
+
+    graphs = []
+
+    def keep(gm, inputs):
+        graphs.append([n.target for n in gm.graph.nodes if n.op.startswith("call")])
+        return gm.forward
+
+    f = t.compile(lambda x: several(x).relu(), backend=keep)
+    assert t.equal(f(X), several(X).relu())
+    assert len(graphs) == 1 and len(graphs[0]) == 2
+
+
+def breaks(x):
+    y = x + 1
+    dynamo.graph_break()
+    return y * 2
+
+
+def test_errors_at_breaks_around_and_inside():
+    f = t.compile(breaks, backend="eager")
+    refused = pytest.raises(dynamo.exc.Unsupported, match="graph_break")
+    with dynamo.error_on_graph_break(True), refused:
+        f(X)
+    f = t.compile(breaks, backend="eager")
+    assert t.equal(f(X), (X + 1) * 2)
+
+    @dynamo.error_on_graph_break(True)
+    def inner(x):
+        return breaks(x)
+
+    def outer(x, strict):
+        return inner(x) if strict else breaks(x)
+
+    g = t.compile(outer, backend="eager")
+    assert t.equal(g(X, False), (X + 1) * 2)
+    with pytest.raises(dynamo.exc.Unsupported, match="graph_break"):
+        t.compile(outer, backend="eager")(X, True)
+
+    def relaxed(x):
+        with dynamo.error_on_graph_break(False):
+            x = breaks(x)
+        return x + 1
+
+    with dynamo.error_on_graph_break(True):
+        assert t.equal(t.compile(relaxed, backend="eager")(X), (X + 1) * 2 + 1)
+        with pytest.raises(dynamo.exc.Unsupported):
+            t.compile(breaks, backend="eager")(X)
+    assert t.equal(t.compile(breaks, backend="eager")(X), (X + 1) * 2)
+
+
+def test_an_error_at_a_break_shows_line_and_hint():
+    with pytest.raises(dynamo.exc.Unsupported) as caught:
+        t.compile(breaks, backend="eager", fullgraph=True)(X)
+    text = str(caught.value)
+    assert "Hint: " in text and "in breaks" in text and "    dynamo.graph_break()" in text
+
+
+def test_patches_of_the_config():
+    with pytest.raises(ValueError, match="does not support patching config recompile_limit"):
+        dynamo.patch_dynamo_config(recompile_limit=3)
+    with pytest.raises(ValueError, match="non-safe-constant value"):
+        dynamo.patch_dynamo_config(verbose=[])
+
+    def item(x):
+        return x * x.sum().item()
+
+    @dynamo.patch_dynamo_config(capture_scalar_outputs=True)
+    def patched(x):
+        return t.compile(item, backend="eager", fullgraph=True)(x)
+
+    assert t.equal(patched(X), X * 6)
+    assert not dynamo.config.capture_scalar_outputs
+    with dynamo.dont_skip_tracing():
+        assert dynamo.config.dont_skip_tracing
+    assert not dynamo.config.dont_skip_tracing
+    with dynamo.override_cudagraphs(fwd=False):
+        pass
+
+
+def test_marks_of_addresses():
+    x = t.ones(2)
+    dynamo.mark_static_address(x, guard=True)
+    assert x._dynamo_static_input_type == "guarded"
+    with pytest.raises(TypeError, match="expects a tensor"):
+        dynamo.mark_static_address(3)
