@@ -207,7 +207,7 @@ def _tell_callbacks(what):
 
 
 def code_of(function):
-    """The code that the program wrote for a callable that is no function; None where there is none."""
+    """The code that the program wrote for a callable that is no function; None without any."""
     import inspect
 
     is_module = "taeda.nn" in sys.modules and isinstance(function, taeda.nn.Module)
