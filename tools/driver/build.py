@@ -79,7 +79,8 @@ class Build:
 
     def link_package(self) -> None:
         """Brings Python files that were added since the last build into the package."""
-        sources = [ROOT / "python" / "taeda", self.folder / "gen" / "python" / "taeda"]
+        library = Path(self.options.get("TAEDA_LIBRARY_BUILD", self.folder))
+        sources = [ROOT / "python" / "taeda", library / "gen" / "python" / "taeda"]
         link_package(sources, self.package_path / "taeda")
         compile_package(sources, self.package_path / "taeda")
 
