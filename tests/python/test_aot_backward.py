@@ -125,6 +125,7 @@ def attended(x):
     return t.nn.functional.scaled_dot_product_attention(x, x, x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "f",
     [
@@ -706,6 +707,7 @@ def steps_of_descent(run):
     return looks(p, w.grad)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):
