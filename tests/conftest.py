@@ -2,8 +2,11 @@
 
 A test that needs PyTorch takes the fixture `torch` and thereby the marker `peers`. Without the
 package it is skipped; under `./run test --peers`, which runs these tests alone, it fails.
+
+Of the cases of a test that is marked `sampled(n)`, all but one in n are marked `slow`.
 """
 
+import collections
 import importlib
 import os
 
@@ -35,7 +38,14 @@ torch, transformers, safetensors, einops = map(_fixture_of, PEERS)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Marks what takes a peer, before tests are chosen by their markers."""
+    """Marks what takes a peer or a longer run, before tests are chosen by their markers."""
+    cases = collections.Counter()
     for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None:
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sampled.args[0] != 0:
+                item.add_marker("slow")
+            cases[test] += 1
         if not set(PEERS).isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("peers")

@@ -205,6 +205,7 @@ def equal(a, b):
     return a == b
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("requires_grad", [False, True])
 @pytest.mark.parametrize("backend", BACKENDS)

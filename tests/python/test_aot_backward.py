@@ -543,6 +543,7 @@ def steps_of_descent(run):
     return looks(p, w.grad)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):

@@ -111,6 +111,7 @@ def attended(x):
     return t.nn.functional.scaled_dot_product_attention(x, x, x)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "f",
     [

@@ -468,6 +468,7 @@ def one_input_by_two_views_with_gradients(run):
     return looks(out, x.grad)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):

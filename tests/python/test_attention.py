@@ -39,6 +39,7 @@ SIZES = [(1, 1), (3, 5), (14, 32), (33, 126), (130, 127), (64, 300), (257, 224)]
 TOLERANCE = {t.float64: 1e-12, t.float32: 2e-5, t.bfloat16: 3e-2, t.float16: 4e-3}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("queries, keys", SIZES)
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -54,6 +55,7 @@ def double_gradients(arguments, grad, **kwargs):
     return t.autograd.grad(attend(*leaves, **kwargs), leaves, grad.double())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("queries, keys", SIZES)
 @pytest.mark.parametrize("is_causal", [False, True])
@@ -173,6 +175,7 @@ def test_a_mask_that_learns():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_second_gradients(is_causal):
     arguments = [x.requires_grad_() for x in inputs(1, 2, 1, 3, 4, 2, t.float64)]

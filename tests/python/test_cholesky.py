@@ -26,6 +26,7 @@ def assert_close(actual, expected, dtype):
 
 
 # ---- factors ----
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 64, 65, 130])
 @pytest.mark.parametrize("upper", [False, True])
@@ -101,6 +102,7 @@ def hermitian(a):
     return (a + a.mH) / 2 + 3 * t.eye(a.shape[-1], dtype=a.dtype)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [t.float64, t.complex128])
 @pytest.mark.parametrize("upper", [False, True])
 def test_derivatives_of_factors(dtype, upper):

@@ -40,6 +40,7 @@ def is_compiled_by_pytorch(program):
     return golden["graphs"] > 0 and "unlike" not in golden
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", OPTIONS)
 @pytest.mark.parametrize("program", CASES, ids=lambda program: program.name)
 def test_programs_give_what_they_give_plainly(program, backend):

@@ -217,6 +217,7 @@ def keep_mm(context, op, *args, **kwargs):
     return Policy.MUST_SAVE if "mm" in str(op) else Policy.MUST_RECOMPUTE
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("function", [branch, sweep, combine, map_rows], ids=lambda f: f.__name__)
 @pytest.mark.parametrize(
     "policy",

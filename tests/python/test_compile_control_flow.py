@@ -176,6 +176,7 @@ def inside(function):
     return program
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize(
@@ -235,6 +236,7 @@ STEPS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(
     "call",

@@ -288,6 +288,7 @@ def outcome(function, is_good):
     return told, values(x), left, grads, t.is_grad_enabled(), t.rand(1).item()
 
 
+@pytest.mark.sampled(3)
 @each_backend
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("order", [(True, False, True, False), (False, False, True)])

@@ -37,6 +37,7 @@ def look(compiler):
     return op, seen
 
 
+@pytest.mark.slow
 def test_no_compiler_runs_beside_a_first_run(look, compiler):
     op, seen = look
     f = t.compile(lambda x: op((x + 1.8125).exp()).sin(), fullgraph=True)
@@ -47,6 +48,7 @@ def test_no_compiler_runs_beside_a_first_run(look, compiler):
     assert compiler.exists()
 
 
+@pytest.mark.slow
 def test_no_compiler_runs_beside_the_first_backward(look, compiler):
     op, seen = look
     f = t.compile(lambda x: op((x * 1.9375).exp()).sin(), fullgraph=True)

@@ -105,6 +105,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_results_of_several_sizes(compiled, program):
     run = compiled(program, fullgraph=True)

@@ -157,6 +157,7 @@ def _trained(make, backend, has_input_grads):
     return log.seen, pytest.approx(numbers, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("has_input_grads", (False, True))
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)

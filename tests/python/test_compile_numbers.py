@@ -80,6 +80,7 @@ def strict(monkeypatch):
     monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", OPTIONS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_numbers_that_change(name, backend):

@@ -136,6 +136,7 @@ def outcome(program, make):
     return [x.tolist() for x in (*given, *args)]
 
 
+@pytest.mark.sampled(3)
 @backends
 @pytest.mark.parametrize("make", STORAGES + DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -223,6 +224,7 @@ def with_gradients(program, name):
     return flags, [x.tolist() for x in (*given, *args)], base.tolist(), leaf.grad.tolist()
 
 
+@pytest.mark.sampled(5)
 @backends
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", views_of(t.arange(12.0)))

@@ -399,6 +399,7 @@ def test_calls_leave_nothing_behind(compiled):
     assert len(gc.get_objects()) - before < 50
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_random_models(first):
     options = {"options": {"native": "never"}}

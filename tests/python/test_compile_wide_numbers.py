@@ -44,6 +44,7 @@ def answer(function, number):
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["eager", "inductor"])
 @pytest.mark.parametrize("name", [*OF_INTS, *OF_FLOATS])
 def test_numbers_are_pythons(name, backend):

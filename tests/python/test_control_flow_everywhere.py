@@ -218,6 +218,7 @@ EXPORTED = {
 }
 
 
+@pytest.mark.sampled(3)
 @functools.partial(on_operator_and_place, places=EXPORTED)
 def test_programs(f, plain, place):
     program = export(Holding(place(f)), (X,))

@@ -271,6 +271,7 @@ def function_of(function, kwargs):
     return lambda x, w, b: function(x, w, b, **kwargs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [t.float64, t.complex128])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_derivatives_of_all_orders_and_modes(dtype, transposed):

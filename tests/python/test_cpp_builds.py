@@ -76,6 +76,7 @@ def test_a_compiler_error_is_shown_and_leaves_nothing(folder):
     assert number_of(build(folder)) == 3
 
 
+@pytest.mark.slow
 def test_builders_wait_for_each_other(folder):
     builders = [in_another_process(folder) for _ in range(3)]
     assert [b.communicate(timeout=300)[0] for b in builders] == ["1\n"] * 3

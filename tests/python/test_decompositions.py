@@ -218,6 +218,7 @@ def test_call(call):
         check_core(*call)
 
 
+@pytest.mark.slow
 def test_every_decomposition_was_compared():
     seen = {op for op, _, _ in all_calls()}
     for name in NAMES:

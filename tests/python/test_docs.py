@@ -21,6 +21,7 @@ def marked(page):
     return pytest.param(page, marks=marks, id=page.stem)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_snippets_run(page, tmp_path):
     snippets = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)

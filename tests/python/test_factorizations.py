@@ -23,6 +23,7 @@ def assert_close(actual, expected, dtype):
 
 
 # ---- QR ----
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mode", ["reduced", "complete"])

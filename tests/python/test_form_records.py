@@ -17,6 +17,7 @@ def has_own_dtype(sample):
     return any(t.dtype == sample.call.dtype for t in sample.tensors)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", KEYS)
 def test_every_dtype_of_an_accepted_class(key):
@@ -58,6 +59,7 @@ def refused(record):
     return set("bifc") - set(record_calls.accept(record.key)) - promoted
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", KEYS)
 def test_a_class_that_is_not_accepted_raises(key):
@@ -114,6 +116,7 @@ def strided(t):
 RESIZES_SILENTLY = {"adaptive_avg_pool2d", "adaptive_avg_pool3d"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", OUT)
 def test_out_forms(key):
     """Into tensors of the right size, of a wrong one, and with gaps."""

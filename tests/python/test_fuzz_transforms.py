@@ -23,6 +23,7 @@ def check(case, expected):
         pytest.fail(text, pytrace=False)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "seed, expected",
     [pytest.param(s, e, id=f"{make_case(s).composition}-{s}") for s, e in GOLDEN],

@@ -33,6 +33,7 @@ def check(program, expected):
         pytest.fail(explain(program, trace, expected), pytrace=False)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed, program, expected", GOLDEN, ids=name)
 def test_program(seed, program, expected):
     check(program, expected)

@@ -172,6 +172,7 @@ def compare_record(key):
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", NAMES)
 def test_values_are_pytorchs(key):
     found = compare_record(key)

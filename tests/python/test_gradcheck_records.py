@@ -42,6 +42,7 @@ def test_second_derivatives(key, dtype):
     check(gradgradcheck, key, dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", [key for key, r in record_calls.records().items() if r.grad])
 def test_every_gradient_has_samples(key):
     """Two calls at least whose results have the record's own node behind them."""

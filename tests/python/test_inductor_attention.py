@@ -92,6 +92,7 @@ MANY = 1024
 LONG = spellings(t.randn(MANY, MANY), t.ones(MANY, MANY).triu(1).bool())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LONG)
 def test_gradients(name):
     f = LONG[name]

@@ -22,6 +22,7 @@ def run_seeds(seeds, native_share=0.0):
     assert refused < len(seeds) / 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 400, PER_CASE))
 def test_programs(first):
     run_seeds(range(first, first + PER_CASE))

@@ -79,6 +79,7 @@ def assert_equal_bits(got, expected):
 SHAPES = [(4, 3), (5,), (7, 2, 3), (1,), (0, 3), (70_000,), (), (16,)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [t.float32, t.float64], ids=str)
 @pytest.mark.parametrize(("name", "options"), STEPS)
@@ -95,6 +96,7 @@ def test_a_step_is_one_kernel_with_eager_bits(name, options, dtype, form):
     assert plans[-1].report()[0]["output_bytes"] == 0
 
 
+@pytest.mark.slow
 def test_adamw_over_148_tensors_is_one_kernel():
     plans = []
     shapes = [(3 + i % 7, 1 + i % 5) for i in range(148)]

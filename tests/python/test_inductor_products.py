@@ -78,6 +78,7 @@ def operands(sizes, dtype=t.float32):
     return [filled(*size, dtype=dtype) for size in ((m, k), (k, n), (m, n), (n,))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", EPILOGUES)
 def test_work_on_a_product_runs_on_its_blocks(name):
     f = EPILOGUES[name]

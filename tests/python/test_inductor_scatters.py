@@ -99,6 +99,7 @@ def run(f, inputs):
     return [result, *(t.autograd.grad(result.exp().sum(), leaves) if leaves else [])]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mode", ["real", "symbolic"])
 @pytest.mark.parametrize("dtype", [t.float32, t.float64, t.bfloat16], ids=str)
 @pytest.mark.parametrize("name", PROGRAMS)

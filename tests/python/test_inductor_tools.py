@@ -109,6 +109,7 @@ def test_strict_programs_have_native_kernels_or_fail():
 
 
 # ---- the cache ----
+@pytest.mark.slow
 def test_the_cache_from_the_command_line(tmp_path):
     def cache(*action):
         command = [sys.executable, "-m", "taeda", "compile-cache", *action]

@@ -38,6 +38,7 @@ def test_models_in_the_style_of_torchvision_and_timm(torch, tmp_path):
         agree(tmp_path / "pytorch" / name, tmp_path / "taeda" / name)
 
 
+@pytest.mark.slow
 def test_models_in_the_style_of_torchvision_and_timm_train(tmp_path):
     execute("vision_models.py", tmp_path, launcher=("-m", "taeda.run"))
     for path in tmp_path.iterdir():

@@ -238,6 +238,7 @@ def device():
 PROGRAMS = 12
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", range(8))
 def test_programs_are_the_cpus(part, device):

@@ -95,6 +95,7 @@ def check(key, device, dtypes):
                     assert lowered_calls.has_same_bits(want, got), f"{sample}: {want} and {got}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", KEYS)
 def test_interpreted_kernels_are_the_cpus(key, interpreted):

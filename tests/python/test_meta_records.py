@@ -192,6 +192,7 @@ def differences(name, make_twins):
     return sorted(set(found))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
 def test_meta_equals_real(name):
@@ -253,6 +254,7 @@ SAME_ERRORS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", SAME_ERRORS, ids=[case.source for case in SAME_ERRORS])
 def test_meta_fails_as_real(case):

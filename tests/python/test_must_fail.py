@@ -14,6 +14,7 @@ def intact_afterwards():
     assert (t.arange(4) + 1).tolist() == [1, 2, 3, 4]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.group}: {case.source}" for case in CASES])
 def test_call_fails(case):

@@ -151,6 +151,7 @@ def test_results(torch, call, text):
         torch.testing.assert_close(result, wanted, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("call", CALLS)
 def test_copies(call):
     first = layer(taeda, call)

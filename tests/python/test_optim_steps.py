@@ -128,6 +128,7 @@ def forms(name):
     return [*found, {"fused": True}] if name in FUSED else found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name, options", SETTINGS, ids=IDS)
 def test_all_forms_give_the_same_values(name, options, dtype):

@@ -37,6 +37,7 @@ def test_patches_are_slices(kernel, dilation, padding, stride, dtype):
     assert t.equal(F.unfold(x[1], kernel, dilation, padding, stride), y[1])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kernel, dilation, padding, stride", CASES)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_folding_is_the_gradient_of_unfolding(kernel, dilation, padding, stride, dtype):

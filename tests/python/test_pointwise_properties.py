@@ -174,6 +174,7 @@ def test_every_record_is_an_operator():
     assert len(ALL) > 80 and not missing
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("record, dtype", CASES)
 def test_forms_agree(record, dtype):
     options = {"_float": is_float(dtype)}
@@ -200,6 +201,7 @@ def test_forms_agree(record, dtype):
                 assert same(changed, reference.to(changed.dtype))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("record, dtype", CASES)
 def test_meta_has_shape_dtype_and_strides(record, dtype):
     options = {"_float": is_float(dtype)}
@@ -213,6 +215,7 @@ def test_meta_has_shape_dtype_and_strides(record, dtype):
         assert (meta.shape, meta.dtype) == (real.shape, real.dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("record, dtype", CASES)
 def test_writing_into_given_memory_allocates_nothing(record, dtype):
     """Numbers that take part in promotion travel as tensors of one element: those records are left out."""

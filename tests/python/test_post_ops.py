@@ -66,6 +66,7 @@ def library():
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(library() is None, reason="oneDNN is not installed")
 def test_the_library_does_the_work():
     script = str(Path(programs.__file__))

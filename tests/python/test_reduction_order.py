@@ -68,6 +68,7 @@ def check_bits(what, call, tensors, written=(), layouts=LAYOUTS):
             assert got == expected, f"{what}: {layout.__name__}, {threads} threads"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("key", KEYS)
 def test_samples_have_the_same_bits_in_every_layout(key):
     layouts = LAYOUTS[:1] if key in CONTIGUOUS_ONLY else LAYOUTS

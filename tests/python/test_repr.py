@@ -19,6 +19,7 @@ def default_printing():
     t.set_default_dtype(t.float32)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("record", RECORDS, ids=range(len(RECORDS)))
 def test_text_is_pytorchs(record):
     t.set_default_dtype(getattr(t, record["default_dtype"]))

@@ -240,6 +240,7 @@ def test_linear_samples(padding, align_corners, n):
         assert t.allclose(y[0].reshape(2, 6)[:, i], total)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_gradients_of_image_and_grid(mode, padding):

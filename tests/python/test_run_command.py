@@ -359,6 +359,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_and_processes(script, method):
     found = run(script(CHILDREN), method)

@@ -63,6 +63,7 @@ def names_the_place(text, path):
     return re.search(r"byte \d+", text) is not None and str(path) in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", LOADS)
 def test_truncated_files(form, tmp_path):
     write, load = LOADS[form]
@@ -77,6 +78,7 @@ def test_truncated_files(form, tmp_path):
         assert names_the_place(text, path), (size, text)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", LOADS)
 def test_changed_bytes(form, tmp_path):
     write, load = LOADS[form]

@@ -79,6 +79,7 @@ def check(sample, chosen, dim):
             assert taeda.allclose(value, wanted, rtol=1e-10, atol=1e-12, equal_nan=True), where
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key, dtype", cases())
 def test_vmap_equals_a_loop(key, dtype):

@@ -90,6 +90,7 @@ def _asked_peers(text):
     return [name for name in names if name.partition(".")[0] in peers]
 
 
+@pytest.mark.slow
 def test_no_test_asks_for_a_peer_in_another_way():
     """Such a test would be skipped where no one sees it."""
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path.name != "test_peers.py"]

@@ -46,11 +46,24 @@ def pytest_targets(build: Build) -> list[str]:
     return ["tests", *([str(generated)] if any(generated.rglob("test_*.py")) else [])]
 
 
+def bytecode_env(build: Build) -> dict[str, str]:
+    """Keeps compiled tests beside the build where Python is told to leave none beside its sources.
+
+    Without them every worker of pytest rewrites all assertions again.
+    """
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return {}
+    return {
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str((build.folder / "pycache").resolve()),
+    }
+
+
 def run_pytest(build: Build, *options: str, env: dict[str, str] | None = None) -> int:
     build.link_package()
     workers = ["-n", jobs()] if jobs() != "1" else []
     command = [build.python, "-m", "pytest", "-q", *workers, *options, *pytest_targets(build)]
-    return call(command, env={**build.python_env(), **(env or {})})
+    return call(command, env={**build.python_env(), **bytecode_env(build), **(env or {})})
 
 
 def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:

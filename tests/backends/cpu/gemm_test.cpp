@@ -255,6 +255,8 @@ TYPED_TEST(Gemm, MatrixTimesVector) {
     std::mt19937 engine(5);
     for (Layout layout : {Layout::Row, Layout::Column, Layout::Strided}) {
       for (auto [rows, depth] : {std::pair{1100, 70}, {70, 1100}, {1, 140001}, {5, 30003}}) {
+        // Long sums take most of the time, and ThreadsDoNotChangeTheResult.
+        if (threads == 1 && depth > 20000 && layout != Layout::Row) continue;
         check<TypeParam>({rows, 1, depth, one<TypeParam>(), scalar<TypeParam>(0.5), layout,
                           Layout::Row, Layout::Row, true},
                          engine);
