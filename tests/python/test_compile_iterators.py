@@ -436,3 +436,16 @@ def test_a_loop_over_what_the_region_wrote_to(program, items):
         one, other = copy.copy(items), copy.copy(items)
         assert compiled(one) == program(other)
         assert one == other
+
+
+def test_a_deque_that_changed_ends_the_loops_over_it():
+    def program(items, x):
+        numbers = iter(items)
+        items.append(3)
+        x = x + next(iter(items))
+        graph_break()
+        return x, next(numbers)
+
+    for function in (program, taeda.compile(program, backend="eager")):
+        with pytest.raises(RuntimeError, match="deque mutated"):
+            function(collections.deque([1, 2]), X)

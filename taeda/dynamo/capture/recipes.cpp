@@ -486,6 +486,18 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
+  // An iterator of a deque that was written to behind it refuses to go on, as no new one does. It
+  // tells when it is asked, and it is asked no more.
+  static void check_goes_on(PyObject* iterator, PyObject* arguments) {
+    if (PyTuple_GET_SIZE(arguments) == 0 ||
+        !Py_IS_TYPE(PyTuple_GET_ITEM(arguments, 0), deque_type()))
+      return;
+    const Owned item(PyIter_Next(iterator));
+    if (!PyErr_Occurred()) return;
+    PyErr_Clear();
+    throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
+  }
+
   // The number or text that an instance of a class of the program is; null for others.
   static Owned plain_value(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
@@ -586,6 +598,7 @@ class Recipes {
     }
     capture_.keep(reduced.get());
     PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
+    check_goes_on(object, arguments);
     Action call{.kind = Kind::Call, .object = PyTuple_GET_ITEM(reduced.get(), 0)};
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
       write_first(PyTuple_GET_ITEM(arguments, i));
