@@ -1,8 +1,10 @@
 """Loops with a break in their body: the iterator goes on in the next region."""
 
 import collections
+import copy
 import itertools
 import sys
+import types
 
 import pytest
 from taeda._dynamo import graph_break
@@ -356,3 +358,94 @@ def test_a_property_that_breaks_behind_a_step_of_its_iterator():
         return x * source.number + source.number
 
     assert taeda.equal(taeda.compile(program, backend="eager")(X), program(X))
+
+
+def items_behind_an_append(items):
+    items.append(1)
+    items.append(2)
+    return list(items_of(items))
+
+
+def items_of_a_loop_that_began(items):
+    numbers = iter(items)
+    items.append(1)
+    return [next(numbers), *items_of(numbers)]
+
+
+def items_backwards(items):
+    items.extend([1, 2, 3])
+    numbers = reversed(items)
+    return [next(numbers), *items_of(numbers)]
+
+
+def items_of_two(items):
+    items.append(1)
+    return list(items_of(zip(items, enumerate(items), strict=False)))
+
+
+def items_behind_a_new_key(items):
+    items["new"] = 1
+    return list(items_of(items.items()))
+
+
+def items_behind_a_key_that_is_gone(items):
+    items["new"] = 1
+    del items["old"]
+    return list(items_of(reversed(items)))
+
+
+def items_of_an_iterator_that_is_kept(items):
+    items.append(1)
+    holder = types.SimpleNamespace(numbers=iter(items))
+    first = next(holder.numbers)
+    graph_break()
+    return [first, *holder.numbers]
+
+
+def items_of(numbers):
+    taken = []
+    for number in numbers:
+        taken.append(number)
+        graph_break()
+        if len(taken) > 9:
+            break
+    return taken
+
+
+@pytest.mark.parametrize(
+    "program, items",
+    [
+        *itertools.product(
+            [
+                items_behind_an_append,
+                items_backwards,
+                items_of_two,
+                items_of_an_iterator_that_is_kept,
+            ],
+            [[], [7], collections.deque([7])],
+        ),
+        (items_of_a_loop_that_began, [7]),
+        (items_behind_a_new_key, {"old": 1}),
+        (items_behind_a_new_key, collections.defaultdict(int)),
+        (items_behind_a_key_that_is_gone, {"older": 0, "old": 1}),
+    ],
+)
+def test_a_loop_over_what_the_region_wrote_to(program, items):
+    compiled = taeda.compile(program, backend="eager")
+    for _ in range(2):
+        one, other = copy.copy(items), copy.copy(items)
+        assert compiled(one) == program(other)
+        assert one == other
+
+
+def test_a_deque_that_changed_ends_the_loops_over_it():
+    def program(items, x):
+        numbers = iter(items)
+        items.append(3)
+        x = x + next(iter(items))
+        graph_break()
+        return x, next(numbers)
+
+    for function in (program, taeda.compile(program, backend="eager")):
+        with pytest.raises(RuntimeError, match="deque mutated"):
+            function(collections.deque([1, 2]), X)

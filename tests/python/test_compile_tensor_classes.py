@@ -498,3 +498,45 @@ def test_slots_of_tensors(kind, name):
         assert slots_of(given[0]) == slots_of(given[1])
         first = [r[0] if isinstance(r, tuple) else r for r in results]
         assert type(first[0]) is type(first[1]) and slots_of(first[0]) == slots_of(first[1])
+
+
+class Shifted(Held):
+    """A wrapper whose handler reads what the program writes to."""
+
+    amounts, shift = [0.0], 0.0
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        made = super().__torch_dispatch__(func, types, args, kwargs)
+        return cls(made.inner + cls.amounts[0] + cls.shift + AMOUNT.get("a", 0))
+
+
+AMOUNT = {}
+
+
+def write_to_an_item(x, number):
+    Shifted.amounts[0] = number
+    return x * 2
+
+
+def write_to_a_class(x, number):
+    Shifted.shift = number
+    return x * 2
+
+
+def write_for_a_while(x, number):
+    y = x * 2
+    AMOUNT["a"] = number
+    z = y + 1
+    del AMOUNT["a"]
+    return z * 3
+
+
+@pytest.mark.parametrize("program", [write_to_an_item, write_to_a_class, write_for_a_while])
+def test_handlers_see_what_the_program_wrote_before(program, monkeypatch):
+    answers = []
+    for function in (program, t.compile(program, backend="eager")):
+        monkeypatch.setattr(Shifted, "amounts", [0.0])
+        monkeypatch.setattr(Shifted, "shift", 0.0)
+        answers.append([function(Shifted(t.ones(2)), n).inner.tolist() for n in (1.0, 2.0, 3.0)])
+    assert answers[0] == answers[1]

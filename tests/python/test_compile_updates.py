@@ -249,3 +249,28 @@ def test_data_of_parameters_that_change_around_the_backward(change, is_before_ba
 
     for own, plain in zip(run(lambda m: whole(m, backend)), run(lambda m: m), strict=True):
         assert t.allclose(own, plain, atol=1e-5, rtol=1e-4)
+
+
+def scaled(x, *, by=1, plus=0):
+    return x * by + plus
+
+
+def with_a_keyword(given, x, number):
+    given.keywords["by"] = number
+    return given(x)
+
+
+def without_a_keyword(given, x, number):
+    given.keywords.pop("plus")
+    given.keywords.update(by=number)
+    return given(x) + functools.partial(given, plus=1)(x)
+
+
+@pytest.mark.parametrize("program", [with_a_keyword, without_a_keyword])
+def test_keywords_that_a_partial_is_given(program):
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for number in (2, 3, 4):
+        one, other = (functools.partial(scaled, by=9, plus=5) for _ in range(2))
+        x = t.ones(2)
+        assert t.equal(compiled(one, x, number), program(other, x, number))
+        assert one.keywords == other.keywords

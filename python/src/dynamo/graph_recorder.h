@@ -65,6 +65,9 @@ class GraphRecorder final : public dynamo::Recorder {
   bool gets_class(PyObject* value) const override;
   const std::vector<PyTypeObject*>& answering_classes(PyObject* value) const override;
   bool may_answer_with(PyObject* value, PyObject* name) const override;
+  void ask_for_writes(std::function<bool()> has_written) override {
+    has_written_ = std::move(has_written);
+  }
   void note_attribute(PyObject* tensor) override { written_.insert(tensor_of(tensor).impl()); }
   PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
   PyTypeObject* plain_class() const override;
@@ -234,6 +237,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // `kept_`.
   std::unordered_map<const TensorImpl*, std::vector<PyTypeObject*>> answers_;
   std::unordered_set<const TensorImpl*> written_;  // whose attributes the program wrote
+  std::function<bool()> has_written_;              // to other objects
   void check_seen_by_handlers(PyObject* args, PyObject* kwargs) const;
   std::vector<PyTypeObject*> classes_that_answer(PyObject* args, PyObject* kwargs) const;
   void note_answers(const std::vector<PyTypeObject*>& classes, PyObject* result);

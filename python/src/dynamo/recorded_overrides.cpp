@@ -163,8 +163,8 @@ std::vector<PyTypeObject*> GraphRecorder::classes_that_answer(PyObject* args,
   return classes;
 }
 
-// A handler looks at objects of the program: attributes that this region wrote are written behind
-// the graph, and memory that it wrote to perhaps, too.
+// A handler looks at objects of the program: what this region wrote to them is written behind the
+// graph, and memory that it wrote to perhaps, too.
 void GraphRecorder::check_seen_by_handlers(PyObject* args, PyObject* kwargs) const {
   const auto visit = [&](PyObject* o) {
     if (written_.contains(tensor_of(o).impl()))
@@ -172,6 +172,9 @@ void GraphRecorder::check_seen_by_handlers(PyObject* args, PyObject* kwargs) con
   };
   for_each_tensor(args, visit);
   if (kwargs) for_each_tensor(kwargs, visit);
+  if (has_written_())
+    throw Break{
+        "a call of a class with __torch_dispatch__ behind a write to the program's objects"};
   for (const Input& input : inputs_) {
     if (!input.fake.defined() || class_dispatches(Py_TYPE(input.real.get()))) continue;
     const auto is_of_input = [&](const auto& write) {

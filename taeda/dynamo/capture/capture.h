@@ -360,6 +360,8 @@ class Capture final : public Capturing {
   PyObject* next_of(PyObject* iterator);
   PyObject* call_next(const Call& call);
   bool is_changed(PyObject* container);
+  static bool is_changed(const Twin& twin, PyObject* own);
+  bool has_written();
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
@@ -486,6 +488,7 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, PyObject*> callers_;
   std::vector<Owned> generators_;  // weak references to those that began to run
   int64_t writes_ = 0;             // instructions so far that wrote to something
+  int64_t checked_writes_ = -1;    // as many of them, and no twin is changed
   int64_t num_frames_ended_ = 0;   // of those that were entered or called by C
   bool is_broken_ = false;         // in a frame that a C function called
   Taker taker_ = Taker::C;         // of the next one

@@ -131,6 +131,7 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
       recorder_(recorder),
       modes_(Modes::now()),
       overrides_(recorder.overrides()) {
+  recorder_.ask_for_writes([this] { return has_written(); });
   exception_state_ = frames.back()->thread->exc_info->exc_value;
   if (exception_state_ != nullptr && exception_state_ != Py_None) {
     const int source = sources_.of(Step::Handled, sources_.pinned(Py_None, "thread"));

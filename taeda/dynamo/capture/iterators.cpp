@@ -149,20 +149,38 @@ PyObject* upcoming(PyObject* iterator, int ahead) {
 bool Capture::is_changed(PyObject* container) {
   const auto own = stand_ins_.find(container);
   Twin* twin = own == stand_ins_.end() ? nullptr : twin_of(own->second);
-  if (twin == nullptr) return false;
-  if (PyDict_Check(container)) {
-    if (PySet_GET_SIZE(twin->deleted.get()) > 0) return true;
+  return twin != nullptr && is_changed(*twin, own->second);
+}
+
+bool Capture::is_changed(const Twin& twin, PyObject* own) {
+  if (PyDict_Check(own)) {
+    if (PySet_GET_SIZE(twin.deleted.get()) > 0) return true;
     Py_ssize_t position = 0;
     PyObject *key, *value;
-    while (PyDict_Next(own->second, &position, &key, &value))
-      if (PyDict_GetItemWithError(twin->seen.get(), key) != value) return true;
-    return false;
+    while (PyDict_Next(own, &position, &key, &value))
+      if (PyDict_GetItemWithError(twin.seen.get(), key) != value) return true;
+    return twin.is_open && PyDict_GET_SIZE(own) < PyDict_GET_SIZE(twin.seen.get());
   }
-  if (!twin->is_open) return false;
-  const auto count = static_cast<Py_ssize_t>(twin->snapshot.size());
-  if (!PyList_Check(own->second) || PyList_GET_SIZE(own->second) != count) return true;
-  for (Py_ssize_t i = 0; i < count; ++i)
-    if (PyList_GET_ITEM(own->second, i) != twin->snapshot[static_cast<size_t>(i)]) return true;
+  if (!twin.is_open) return false;
+  const Owned items(need(PySequence_List(own)));
+  const auto count = static_cast<Py_ssize_t>(twin.snapshot.size());
+  if (PyList_GET_SIZE(items.get()) != count) return true;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = twin.snapshot[static_cast<size_t>(i)];
+    if (PySet_Check(own) ? PySet_Contains(own, item) != 1 : PyList_GET_ITEM(items.get(), i) != item)
+      return true;
+  }
+  return false;
+}
+
+// Whether the captured program wrote to any object of the program, which gets it behind the graph.
+bool Capture::has_written() {
+  if (!members_.empty() || !class_writes_.empty()) return true;
+  if (std::ranges::any_of(outside_, [](const auto& o) { return o.second.is_written; })) return true;
+  if (checked_writes_ == writes_) return false;
+  for (const auto& twin : twins_)
+    if (is_changed(*twin, stand_ins_.at(twin->original))) return true;
+  checked_writes_ = writes_;
   return false;
 }
 

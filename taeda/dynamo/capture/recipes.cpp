@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/autograd/grad_mode.h"
@@ -31,6 +32,17 @@ class Recipes {
     }
   }
 
+  // Iterators of the program go where the region left them, before what they go through is written
+  // to: some refuse to go on then.
+  void taken() {
+    static PyObject* const advance = imported("taeda.compiler._capture", "advance");
+    for (const Capture::Taken& one : capture_.taken_) {
+      Owned number(need(PyLong_FromLong(one.count)));
+      const int target = value(one.iterator), count = constant(number.get());
+      add({.kind = Action::Kind::Call, .parts = {target, count}, .object = advance});
+    }
+  }
+
   // Warnings, which the filters of the region's beginning are for.
   void warnings() {
     entry_.warns = !capture_.deferred_.empty();
@@ -48,14 +60,7 @@ class Recipes {
     using Kind = Action::Kind;
     const size_t first = entry_.actions.size();
     const auto steps = steps_;
-    std::vector<int> written;
-    for (size_t i = 0; i < capture_.twins_.size(); ++i) {
-      const size_t before = entry_.actions.size();
-      write_twin(*capture_.twins_[i]);
-      if (entry_.actions.size() == before) continue;
-      check_alone(*capture_.twins_[i]);
-      written.push_back(capture_.twins_[i]->source);
-    }
+    for (size_t i = 0; i < capture_.twins_.size(); ++i) write(*capture_.twins_[i]);
     std::vector<std::pair<int, PyObject*>> cells;
     for (auto& [object, outside] : capture_.outside_)
       if (outside.is_written) cells.emplace_back(outside.source, object);
@@ -63,7 +68,7 @@ class Recipes {
     for (const auto& [source, object] : cells) {
       PyObject* contents = capture_.find(object)->contents.get();
       const int target = path(source);
-      written.push_back(source);
+      written_.push_back(source);
       if (contents == nullptr) {
         add({.kind = Kind::EmptyCell, .target = target});
       } else {
@@ -71,12 +76,14 @@ class Recipes {
         add({.kind = Kind::WriteCell, .target = target, .parts = {part}});
       }
     }
-    if (!written.empty()) {
-      const int is_replayed = capture_.recorder_.replays_writes(written);
+    if (!written_.empty()) {
+      const int is_replayed = capture_.recorder_.replays_writes(written_);
       if (is_replayed < 0) return false;
       if (is_replayed == 0) {
         entry_.actions.resize(first);
         steps_ = steps;
+        for (const size_t early : early_writes_)
+          if (early < first) entry_.actions[early] = {.kind = Kind::Constant, .object = Py_None};
       }
     }
     entry_.draws = capture_.draws_;
@@ -103,7 +110,6 @@ class Recipes {
       add({.kind = Kind::RequireGrad, .target = target, .number = wanted});
     }
     class_writes();
-    taken();
     capture_.check_all_distinct(capture_.identities_);
     entry_.modes_after = Modes::now();
     if (entry_.modes_after != capture_.modes_) add({.kind = Kind::SetModes});
@@ -121,16 +127,6 @@ class Recipes {
                   .object = write.value ? setattr : delattr};
       if (write.value) call.parts.push_back(value(write.value.get()));
       add(std::move(call));
-    }
-  }
-
-  // Iterators of the program go where the region left them.
-  void taken() {
-    static PyObject* const advance = imported("taeda.compiler._capture", "advance");
-    for (const Capture::Taken& one : capture_.taken_) {
-      Owned number(need(PyLong_FromLong(one.count)));
-      const int target = value(one.iterator), count = constant(number.get());
-      add({.kind = Action::Kind::Call, .parts = {target, count}, .object = advance});
     }
   }
 
@@ -171,6 +167,27 @@ class Recipes {
     return note(object, add({.kind = Action::Kind::Constant, .object = object}));
   }
   int path(int source) { return add({.kind = Action::Kind::Path, .number = source}); }
+
+  // Writes to a container of the program, once.
+  void write(Capture::Twin& twin) {
+    if (!begun_.insert(&twin).second) return;
+    const size_t before = entry_.actions.size();
+    write_twin(twin);
+    if (entry_.actions.size() == before) return;
+    check_alone(twin);
+    written_.push_back(twin.source);
+  }
+
+  // An iterator is made of what the region left of its container: a place behind the end of the
+  // former one is none, and writes to a dict end the loops over it.
+  void write_first(PyObject* container) {
+    Capture::Twin* twin = capture_.twin_of(container);
+    if (twin == nullptr) return;
+    const size_t before = entry_.actions.size();
+    write(*twin);
+    for (size_t i = before; i < entry_.actions.size(); ++i)
+      if (is_write(entry_.actions[i])) early_writes_.push_back(i);
+  }
 
   static bool is_constant(PyObject* object) {
     return (is_immutable(object) && !PySlice_Check(object)) || PyType_Check(object) ||
@@ -460,12 +477,25 @@ class Recipes {
     PyObject* is_reversed = goes_backwards(type) ? Py_True : Py_False;
     Owned name(need(PyUnicode_InternFromString(kind)));
     Owned taken(need(PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - num_left)));
+    write_first(dict);
     const int of = value(dict);
     const int named = constant(name.get()), count = constant(taken.get());
     const int backwards = constant(is_reversed);
     return note(
         object,
         add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
+  }
+
+  // An iterator of a deque that was written to behind it refuses to go on, as no new one does. It
+  // tells when it is asked, and it is asked no more.
+  static void check_goes_on(PyObject* iterator, PyObject* arguments) {
+    if (PyTuple_GET_SIZE(arguments) == 0 ||
+        !Py_IS_TYPE(PyTuple_GET_ITEM(arguments, 0), deque_type()))
+      return;
+    const Owned item(PyIter_Next(iterator));
+    if (!PyErr_Occurred()) return;
+    PyErr_Clear();
+    throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
   }
 
   // The number or text that an instance of a class of the program is; null for others.
@@ -568,15 +598,26 @@ class Recipes {
     }
     capture_.keep(reduced.get());
     PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
+    check_goes_on(object, arguments);
     Action call{.kind = Kind::Call, .object = PyTuple_GET_ITEM(reduced.get(), 0)};
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
+      write_first(PyTuple_GET_ITEM(arguments, i));
       call.parts.push_back(value(PyTuple_GET_ITEM(arguments, i)));
+    }
     const int made = note(object, add(std::move(call)));
     if (PyTuple_GET_SIZE(reduced.get()) > 2 && PyTuple_GET_ITEM(reduced.get(), 2) != Py_None) {
       const int state = value(PyTuple_GET_ITEM(reduced.get(), 2));
       add({.kind = Kind::SetState, .target = made, .parts = {state}});
     }
     return made;
+  }
+
+  static bool is_write(const Action& action) {
+    using Kind = Action::Kind;
+    static PyObject* const set = imported("operator", "setitem");
+    return action.kind == Kind::WriteList || action.kind == Kind::WriteSet ||
+           action.kind == Kind::WriteItem || action.kind == Kind::DeleteItem ||
+           (action.kind == Kind::Call && action.object == set);
   }
 
   // What is written to is none of the other objects that were read.
@@ -684,6 +725,9 @@ class Recipes {
   Capture& capture_;
   Entry& entry_;
   std::unordered_map<PyObject*, int> steps_;
+  std::unordered_set<const Capture::Twin*> begun_;  // that were written to, or are being
+  std::vector<int> written_;                        // sources
+  std::vector<size_t> early_writes_;                // steps that are before the other writes
 };
 
 bool Capture::close(PyObject* value) { return make_entry(value, nullptr); }
@@ -713,6 +757,7 @@ bool Capture::make_entry(PyObject* value, const std::vector<const State*>* frame
                       scope_began_at_};
     Recipes recipes(*this, *entry);
     recipes.data();
+    recipes.taken();
     if (value != nullptr) {
       entry->result = recipes.value(value);
     } else {

@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,9 @@ class Recorder {
   // Whether such a value may have something else by a name than plain tensors have: its class does,
   // or the objects of the program that were asked.
   virtual bool may_answer_with(PyObject* value, PyObject* name) const = 0;
+  // Tells whether the program wrote to objects of its own so far, which handlers of the program
+  // that a graph calls may read before the writes are done.
+  virtual void ask_for_writes(std::function<bool()> has_written) = 0;
   // The program wrote to an attribute of a tensor, which the run's objects get behind the graph.
   virtual void note_attribute(PyObject* tensor) = 0;
   // Whether that is a class of the program with a __torch_function__, which calls go to.

@@ -393,9 +393,12 @@ PyObject* Capture::import_partial(PyObject* real, int source) {
   PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(parts[0].get()));
   for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(all.get()); ++i)
     PyTuple_SET_ITEM(all.get(), i, Py_NewRef(PyTuple_GET_ITEM(parts[1].get(), i - 1)));
-  PyObject* made =
-      need(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(real)), all.get(), parts[2].get()));
-  return stand_for(real, made, source);
+  PyObject* made = need(PyObject_CallObject(reinterpret_cast<PyObject*>(Py_TYPE(real)), all.get()));
+  stand_for(real, made, source);
+  // Its keywords are the twin, which the program may write to; a call would give it a copy.
+  Owned filled(need(PyObject_CallMethod(made, "__setstate__", "((OOOO))", parts[0].get(),
+                                        parts[1].get(), parts[2].get(), Py_None)));
+  return made;
 }
 
 PyObject* Capture::make_twin(PyObject* real, int source) {
