@@ -542,7 +542,55 @@ def an_unrecorded_view_of_what_nobody_sees(run):
     return looks(run(f)(leaf(6)))
 
 
+@program
+def a_view_that_is_written_beside_one_that_is_read(run):
+    x = leaf(6)
+    y = x * 2
+
+    def f(a, b):
+        r = (a * 2).sin()
+        b.mul_(3)
+        return r.sum() + b.sum()
+
+    run(f)(y[:3], y[3:]).backward()
+    return looks(y, x.grad)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):
     check(program, backend)
+
+
+def unrecorded_view():
+    y = leaf(3) * 2
+    with t.no_grad():
+        return y[1:]
+
+
+REFUSING = {
+    "leaf": lambda: leaf(3),
+    "view of a leaf": lambda: leaf(3)[1:],
+    "unrecorded view": unrecorded_view,
+    "one of several views": lambda: (leaf(2, 3) * 2).unbind()[0],
+}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("make", REFUSING.values(), ids=REFUSING)
+def test_a_write_that_is_refused_comes_before_all_others(make, backend):
+    def f(w, v):
+        w.add_(1)
+        v.mul_(2)
+        return v * 2
+
+    compiled = t.compile(f, backend=backend)
+    compiled(line(3), leaf(3) * 2)
+    compiled(line(3), (leaf(3) * 2)[1:])
+    seen = []
+    for run in (f, compiled):
+        w, v = line(3), make()
+        with pytest.raises(RuntimeError) as error:
+            run(w, v)
+        seen.append([str(error.value), *looks(w, v)])
+    assert seen[0] == seen[1]
