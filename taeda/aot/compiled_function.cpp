@@ -21,6 +21,7 @@
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/operators.h"
 
 namespace taeda::aot {
 
@@ -174,6 +175,7 @@ class Compiler {
     if (t.epilogue) made_->epilogue_.emplace(*t.epilogue);
     made_->sharing_ = fx::Sharing(inputs_, t.written);
     if (t.epilogue) note_duplicates();
+    if (t.epilogue) note_recorded_writes(*t.epilogue);
     keep_attributes(read);
     const auto attribute = [&](const std::string& name) { return made_->attributes_.at(name); };
     note_changing_sizes(*t.graph);
@@ -273,6 +275,21 @@ class Compiler {
         made_->duplicates_.emplace_back(i, j);
         break;
       }
+  }
+  void note_recorded_writes(const fx::Graph& epilogue) {
+    const std::vector<fx::Node*> given = epilogue.placeholders();
+    const auto place_of = [&](const fx::Node* node) {
+      return static_cast<size_t>(std::ranges::find(given, node) - given.begin());
+    };
+    for (const fx::Node& node : epilogue) {
+      const bool is_copy = node.target().op() == &ops::copy_;
+      if (!is_copy && node.target().op() != &ops::as_strided_) continue;
+      const size_t input = place_of(node.args().at(0).node());
+      if (input >= inputs_.size()) continue;
+      made_->recorded_writes_.emplace_back(input, std::nullopt);
+      if (is_copy)
+        made_->recorded_writes_.back().second = place_of(node.args().at(1).node()) - inputs_.size();
+    }
   }
   void rank_edges() {
     const std::vector<size_t>& arrivals = made_->traced_.arrivals;
@@ -438,6 +455,25 @@ void CompiledFunction::check_gradients(const std::vector<Value>& inputs) const {
        ", or call it under no_grad");
 }
 
+// A write that autograd refuses is refused before the first one, whoever it goes to: the program
+// was traced on tensors of other histories. One that is recorded gives its history to all that lies
+// in the memory.
+void CompiledFunction::check_writes(const std::vector<Value>& inputs) const {
+  const auto has_tangent = [&](size_t value) {
+    return std::ranges::count(traced_.tangents, value) != 0;
+  };
+  std::unordered_set<const StorageImpl*> recorded;
+  for (const auto& [i, value] : recorded_writes_) {
+    const Tensor& t = inputs.at(i).get<Tensor>();
+    if (autograd::requires_grad(t) || (value && has_tangent(*value) && may_record(inputs)))
+      recorded.insert(t.storage().get());
+  }
+  for (const auto& [i, value] : recorded_writes_) {
+    const Tensor& t = inputs.at(i).get<Tensor>();
+    autograd::check_inplace(t, recorded.count(t.storage().get()) != 0);
+  }
+}
+
 std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs) {
   const WithDefaultDType traced_default(default_dtype_);
   if (small_sizes_)
@@ -451,6 +487,7 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   RandomStates random = random_states();
   std::optional<autograd::GradMode> recording;
   if (begins_without_grad_) recording.emplace(true);
+  check_writes(inputs);
   std::vector<Value> values = [&] {
     const autograd::NoGrad unrecorded;
     const ExcludeKeys cast_already(Key::Autocast);
@@ -461,13 +498,15 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   const size_t num_told = parts_ && !tells_saved ? parts_->num_values : changing_values_.size();
   for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
     tell_sizes(values[i], changing_values_[i]);
-  if (parts_) values = record(inputs, std::move(values), std::move(random));
+  IntrusivePtr<CompiledNode> node;
+  if (parts_) values = record(inputs, std::move(values), std::move(random), node);
   if (gives_nothing_) return {};
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
   all.insert(all.end(), std::make_move_iterator(values.begin()),
              std::make_move_iterator(values.end()));
   const Value results = epilogue_->run(std::move(all));
+  if (node) node->pass_writes(inputs, traced_.written);
   return *results.get<std::shared_ptr<Value::List>>();
 }
 
@@ -477,7 +516,8 @@ void CompiledFunction::tell_sizes(const Value& value, const std::vector<int64_t>
 
 // The values with histories; what is saved goes to their node.
 std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
-                                            std::vector<Value> all, RandomStates random) {
+                                            std::vector<Value> all, RandomStates random,
+                                            IntrusivePtr<CompiledNode>& node) {
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(parts_->num_values);
   const auto has_history = [&](size_t i) {
     return std::ranges::count(traced_.tangents, i) != 0 ||
@@ -498,7 +538,6 @@ std::vector<Value> CompiledFunction::record(const std::vector<Value>& inputs,
     outputs.push_back(is_tensor(all[i]) ? own_tensor(all[i].get<Tensor>()) : Tensor());
     if (outputs.back().defined() && !has_history(i)) constant.push_back(outputs.back());
   }
-  IntrusivePtr<CompiledNode> node;
   // Of results without gradients there is nothing to go back to.
   if (has_any && autograd::should_record(TensorList(tensors))) {
     node = make_intrusive<CompiledNode>(shared_from_this(), std::move(is_argument));

@@ -18,6 +18,8 @@
 
 namespace taeda::aot {
 
+class CompiledNode;
+
 using fx::Value;
 
 struct AotOptions {
@@ -102,12 +104,14 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
 
  private:
   friend class Compiler;
+  // `node`: null where nothing is recorded.
   std::vector<Value> record(const std::vector<Value>& inputs, std::vector<Value> values,
-                            RandomStates random);
+                            RandomStates random, IntrusivePtr<CompiledNode>& node);
   std::vector<Tensor> by_input(const std::vector<Value>& results) const;
   void check_sharing(const std::vector<Value>& inputs) const;
   void check_duplicates(const std::vector<Value>& inputs) const;
   void check_gradients(const std::vector<Value>& inputs) const;
+  void check_writes(const std::vector<Value>& inputs) const;
   const fx::CompiledFn& backward(const std::vector<bool>& given) const;
   void tell_sizes(const Value& value, const std::vector<int64_t>& dims) const;
   RandomStates random_states() const;
@@ -136,7 +140,10 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Inputs that were the same tensor as one before, with that one, if the program does something to
   // its inputs or gives views of them.
   std::vector<std::pair<size_t, size_t>> duplicates_;
-  fx::Sharing sharing_;               // of memory that the program writes to
+  fx::Sharing sharing_;  // of memory that the program writes to
+  // Writes of the epilogue that autograd records: to an input, with a value if it is no change of
+  // sizes alone.
+  std::vector<std::pair<size_t, std::optional<size_t>>> recorded_writes_;
   bool begins_without_grad_ = false;  // and switches gradients on
   SizeChecks check_sizes_;
   std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]

@@ -92,6 +92,7 @@ class Writer {
     std::vector<Arg> look;
     bool is_detached;    // from the base's history
     bool is_unrecorded;  // requires gradients with the base, and has none
+    bool is_cut;         // has gradients, which an unrecorded view of the base ends
   };
 
   const Tensor& input(size_t i) const { return program_.inputs[i].get<Tensor>(); }
@@ -136,7 +137,7 @@ class Writer {
     const bool is_written = program_.functional.is_written(t);
     if (!write.look && !is_written) return;
     is_needed_ = true;
-    write.is_recorded = autograd::grad_fn(t) != program_.histories[i];
+    write.is_recorded = written_history(t) != program_.histories[i];
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     final_[node_of(value)] = i;
     changed_.insert(i);
@@ -155,6 +156,10 @@ class Writer {
       if (is_tensor(v)) lying.erase(memory(v.get<Tensor>()));
     for (const auto& [at, tensors] : lying)
       if (tensors.size() > 1) shared_.insert(at);
+    // What an unrecorded view is a view of tells that it requires gradients.
+    for (const Value& v : results)
+      if (is_tensor(v) && is_unrecorded(v.get<Tensor>()) && lying.count(memory(v.get<Tensor>())))
+        shared_.insert(memory(v.get<Tensor>()));
     // A result that is the whole memory is a value; so is the hidden tensor that others look at.
     for (const Value& v : results) {
       if (!is_tensor(v) || !shared_.count(memory(v.get<Tensor>()))) continue;
@@ -227,6 +232,15 @@ class Writer {
   }
   // A view that was made without recording requires gradients with its base, and has none. Others
   // have that of a base which was written to since.
+  static bool is_unrecorded(const Tensor& t) {
+    return t.impl()->view_base() && autograd::requires_grad(t) && !has_gradient(t);
+  }
+  // A recorded view of such a one has gradients, and the base gets none of them.
+  static bool is_cut(const Tensor& t) {
+    const ViewOrigin origin = t.impl()->view_origin();
+    return t.impl()->view_base() && autograd::has_node(t) &&
+           (origin == ViewOrigin::InNoGrad || origin == ViewOrigin::InInference);
+  }
   static bool has_gradient(const Tensor& t) {
     if (!autograd::requires_grad(t)) return false;
     const bool is_plain = t.impl()->view_origin() == ViewOrigin::Default;
@@ -307,12 +321,16 @@ class Writer {
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
     const bool is_view = is_view_of(t, base), has_none = !has_gradient(t);
-    const bool is_unrecorded =
-        base_requires_grad && has_none && is_view && autograd::requires_grad(t);
+    const bool is_unrecorded = base_requires_grad && is_view && Writer::is_unrecorded(t);
     // What detach gives is no view for autograd, and neither are views of it.
     const bool is_detached = has_none && !is_unrecorded && (base_requires_grad || !is_view);
-    View view{
-        node_of(program_.value_of(Value(t)).get<Tensor>()), base, {}, is_detached, is_unrecorded};
+    const bool is_cut = base_requires_grad && is_view && Writer::is_cut(t);
+    View view{node_of(program_.value_of(Value(t)).get<Tensor>()),
+              base,
+              {},
+              is_detached,
+              is_unrecorded,
+              is_cut};
     if (!follow(*view.node, base)) {
       TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
                        base.kind == Result::Kind::Input && is_alike(t, base.number),
@@ -458,6 +476,7 @@ class Writer {
     }
     if (view.is_detached) return Arg(made_->call(ops::detach, {Arg(made)}));
     if (view.is_unrecorded) return unrecorded(*made);
+    if (view.is_cut) return Arg(made_->call(ops::alias, {unrecorded(*made)}));
     // The graph has one value for tensors that are several in the program.
     const bool is_taken = made == base || !given_.insert(made).second;
     return Arg(is_taken ? made_->call(ops::alias, {Arg(made)}) : *made);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "taeda/autograd/node.h"
+#include "taeda/autograd/variable.h"
 #include "taeda/fx/functional_mode.h"
 #include "taeda/fx/tracer.h"
 
@@ -29,13 +30,22 @@ struct Look {
   bool operator==(const Look&) const = default;
 };
 
+// The history that a recorded write to the tensor changes: of a view that of its base, since its
+// own is made anew after any write (Note [View histories]).
+inline IntrusivePtr<autograd::Node> written_history(const Tensor& t) {
+  const TensorImpl* base = t.impl()->view_base();
+  if (!base) return autograd::grad_fn(t);
+  const autograd::AutogradMetaImpl* meta = autograd::meta_or_null(base);
+  return meta ? meta->grad_fn : nullptr;
+}
+
 // A program at the end of its trace.
 struct TracedProgram {
   Tracer& tracer;
   FunctionalMode& functional;
   const std::vector<Value>& values;  // of the inputs, before the program ran
   const std::vector<Value>& inputs;  // as the program sees them
-  const std::vector<IntrusivePtr<autograd::Node>>& histories;  // of the inputs, at the start
+  const std::vector<IntrusivePtr<autograd::Node>>& histories;  // written_history, at the start
   const std::vector<const Aliased*>& memories;                 // the same
   const std::vector<Look>& looks;                              // the same
   const std::vector<bool>& had_gradients;                      // the same

@@ -51,7 +51,7 @@ void TraceRun::add_inputs() {
 
 void TraceRun::note_start(Seen& seen, const Value& input) const {
   const bool is_tensor = input.is<Tensor>() && input.get<Tensor>().defined();
-  seen.histories.push_back(is_tensor ? autograd::grad_fn(input.get<Tensor>()) : nullptr);
+  seen.histories.push_back(is_tensor ? written_history(input.get<Tensor>()) : nullptr);
   seen.memories.push_back(is_tensor && functional_ ? functional_->memory_of(input.get<Tensor>())
                                                    : nullptr);
   seen.looks.push_back(is_tensor ? Look(input.get<Tensor>()) : Look());

@@ -468,8 +468,130 @@ def one_input_by_two_views_with_gradients(run):
     return looks(out, x.grad)
 
 
+# ---- histories ----
+
+
+@program
+def a_leaf_and_its_view_written_without_recording(run):
+    x = leaf(2, 3)
+
+    def f(w, v):
+        with t.no_grad():
+            w.add_(1)
+            v.mul_(2)
+        return (w * 3).sum()
+
+    view = x.view(-1)[2:]
+    run(f)(x, view).backward()
+    return looks(x, view, x.grad)
+
+
+@program
+def a_tensor_and_its_view_written_without_recording(run):
+    x = leaf(6)
+    y = x * 2
+    view = y[2:]
+
+    def f(w, v):
+        with t.no_grad():
+            w.add_(1)
+            v.mul_(2)
+        return (w * v.sum()).sum()
+
+    run(f)(y, view)
+    y.sum().backward()
+    return looks(y, view, x.grad)
+
+
+@program
+def a_view_of_an_unrecorded_view_of_a_result(run):
+    x = leaf(6)
+
+    def f(x):
+        b = x * 2
+        with t.no_grad():
+            v = b[1:]
+        return b, v, v[1:]
+
+    b, v, u = run(f)(x)
+    seen = t.autograd.grad(u.sum(), [x, b, u], allow_unused=True)
+    return [*looks(b, v, u, *seen), is_shared(b, v, u)]
+
+
+@program
+def a_view_of_an_unrecorded_view_of_an_input(run):
+    x = line(6).clone().requires_grad_()
+
+    def f(x):
+        with t.inference_mode():
+            v = x[1:]
+        return v[1:]
+
+    u = run(f)(x)
+    seen = t.autograd.grad(u.sum(), [x, u], allow_unused=True)
+    return [*looks(u, *seen), is_shared(x, u)]
+
+
+@program
+def an_unrecorded_view_of_what_nobody_sees(run):
+    def f(x):
+        b = x * 2
+        with t.no_grad():
+            return b[1:]
+
+    return looks(run(f)(leaf(6)))
+
+
+@program
+def a_view_that_is_written_beside_one_that_is_read(run):
+    x = leaf(6)
+    y = x * 2
+
+    def f(a, b):
+        r = (a * 2).sin()
+        b.mul_(3)
+        return r.sum() + b.sum()
+
+    run(f)(y[:3], y[3:]).backward()
+    return looks(y, x.grad)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):
     check(program, backend)
+
+
+def unrecorded_view():
+    y = leaf(3) * 2
+    with t.no_grad():
+        return y[1:]
+
+
+REFUSING = {
+    "leaf": lambda: leaf(3),
+    "view of a leaf": lambda: leaf(3)[1:],
+    "unrecorded view": unrecorded_view,
+    "one of several views": lambda: (leaf(2, 3) * 2).unbind()[0],
+}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("make", REFUSING.values(), ids=REFUSING)
+def test_a_write_that_is_refused_comes_before_all_others(make, backend):
+    def f(w, v):
+        w.add_(1)
+        v.mul_(2)
+        return v * 2
+
+    compiled = t.compile(f, backend=backend)
+    compiled(line(3), leaf(3) * 2)
+    compiled(line(3), (leaf(3) * 2)[1:])
+    seen = []
+    for run in (f, compiled):
+        w, v = line(3), make()
+        with pytest.raises(RuntimeError) as error:
+            run(w, v)
+        seen.append([str(error.value), *looks(w, v)])
+    assert seen[0] == seen[1]

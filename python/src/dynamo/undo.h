@@ -6,8 +6,9 @@
 // and CPython runs the frames from the region's beginning. The program raises its error then at its
 // own line, behind its own effects, and its handlers run.
 //
-// Programs traced ahead of time write to inputs when everything is computed, so that a failure
-// leaves them as they were. Others write call by call: what they write to is copied before.
+// Programs traced ahead of time write to inputs when everything is computed, and ask before the
+// first write whether autograd refuses one, so that a failure leaves them as they were. Others
+// write call by call: what they write to is copied before.
 //
 // A region whose writes to objects have begun is not run again, whatever they raise.
 #pragma once
