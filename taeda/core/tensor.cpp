@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "taeda/core/unbacked.h"
+
 namespace taeda {
 namespace {
 
@@ -105,32 +107,38 @@ void Tensor::fail_undefined() {
 
 namespace {
 
+bool is_zero(int64_t a) { return a == 0; }
+bool is_zero(const SymInt& a) { return is_known(SymOp::Eq, a, 0); }
+bool is_at_least(int64_t a, int64_t b) { return a >= b; }
+bool is_at_least(const SymInt& a, const SymInt& b) { return is_known(SymOp::Ge, a, b); }
+
 // Whether channels are innermost and batches outermost, with or without gaps. Tensors whose strides
-// tell no format, as those of one element per plane, are contiguous ones.
-bool is_strided_channels_last(IntList sizes, IntList strides) {
-  if (strides[1] == 0) return false;
-  int64_t least = 0;
+// tell no format, as those of one element per plane and those that only data tells, are contiguous
+// ones.
+template <class T>
+bool is_strided_channels_last(Span<T> sizes, Span<T> strides) {
+  if (is_zero(strides[1])) return false;
+  T least = 0;
   const auto follows = [&](size_t d) {
-    const bool is_next = sizes[d] != 0 && strides[d] >= least;
-    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+    const bool is_next = !is_zero(sizes[d]) && is_at_least(strides[d], least);
+    if (is_next) least = strides[d] * sizes[d];
     return is_next;
   };
   if (!follows(1)) return false;
   for (size_t d = sizes.size(); d-- > 2;)
     if (!follows(d)) return false;
-  return least != strides[1] && follows(0);
+  return !is_zero(least - strides[1]) && follows(0);
 }
 
 }  // namespace
 
 MemoryFormat Tensor::suggested_format() const {
   if (dim() != 4 && dim() != 5) return MemoryFormat::Contiguous;
-  const MemoryFormat format =
-      dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
   const bool is_format = impl()->has_symbolic_sizes()
-                             ? !is_contiguous() && is_contiguous(format)
+                             ? is_strided_channels_last(sym_sizes(), sym_strides())
                              : is_strided_channels_last(sizes(), strides());
-  return is_format ? format : MemoryFormat::Contiguous;
+  if (!is_format) return MemoryFormat::Contiguous;
+  return dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 int64_t storage_bytes(IntList sizes, IntList strides, int64_t offset, DType dtype) {

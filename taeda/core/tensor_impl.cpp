@@ -229,6 +229,11 @@ namespace {
 // Relations that are not said to hold where only data tells.
 bool is_equal(int64_t a, int64_t b) { return a == b; }
 bool is_equal(const SymInt& a, const SymInt& b) { return is_known(SymOp::Eq, a, b); }
+bool is_plainly_equal(int64_t a, int64_t b) { return a == b; }
+bool is_plainly_equal(const SymInt& a, const SymInt& b) {
+  const SymInt gap = a - b;
+  return !gap.is_symbolic() && gap.word() == 0;
+}
 bool is_less(int64_t a, int64_t b) { return a < b; }
 bool is_less(const SymInt& a, const SymInt& b) { return is_known(SymOp::Lt, a, b); }
 
@@ -237,10 +242,10 @@ template <class T>
 bool is_dense_in_order(Span<T> sizes, Span<T> strides, Span<int> order) {
   T running = 1;
   for (int d : order) {
-    if (!is_equal(sizes[d], T(1))) {
-      if (!is_equal(strides[d], running)) return false;
-      running *= sizes[d];
-    }
+    // What plainly lies in order needs no question about its size, which might become a guard.
+    const bool is_next = is_plainly_equal(strides[d], running);
+    if (!is_next && !is_equal(sizes[d], T(1)) && !is_equal(strides[d], running)) return false;
+    running *= sizes[d];
   }
   return true;
 }

@@ -660,6 +660,14 @@ def test_broadcast_results_lie_as_in_eager_whatever_sizes_are(make):
         check(f, list(inputs), compiled)
 
 
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize("part", [(..., slice(6)), (slice(None), slice(1)), ...])
+def test_a_part_of_channels_last_keeps_its_format_whatever_sizes_are(channels, part):
+    x = t.randn(2, channels, 8, 8).to(memory_format=t.channels_last)
+    for f in (lambda x: F.pixel_unshuffle(x[part], 2), lambda x: F.pad(x[part], (1, 1))):
+        check(f, [x], captured(f, [x], "symbolic"))
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_the_gradient_of_a_running_product_is_as_long_for_any_length(create_graph):
     def f(x):
