@@ -473,6 +473,8 @@ class Capture final : public Capturing {
   Flow finish_call(State& state, PyObject** words, Call call);
 
   bool make_entry(PyObject* value, const std::vector<const State*>* frames);
+  // The steps of an entry; false with an error of Python.
+  bool write_recipes(Entry& entry, PyObject* value, const std::vector<const State*>* frames);
 
   Sources& sources_;
   GuardProgram& guards_;
