@@ -318,9 +318,15 @@ class Writer {
     return root == at || root == at->view_base();
   }
 
+  static constexpr auto kInput = Result::Kind::Input;
   Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
     is_needed_ = true;
     const bool is_view = is_view_of(t, base), has_none = !has_gradient(t);
+    // Views of the input have the input's history. Two histories of one memory would take two
+    // writes, of which each counts for what others saved.
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, is_view || has_none || base.kind != kInput,
+                     "a result lies in the memory of input ", base.number,
+                     ", from which it was detached, and got a history of its own by a write");
     const bool is_unrecorded = base_requires_grad && is_view && Writer::is_unrecorded(t);
     // What detach gives is no view for autograd, and neither are views of it.
     const bool is_detached = has_none && !is_unrecorded && (base_requires_grad || !is_view);

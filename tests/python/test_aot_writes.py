@@ -582,3 +582,29 @@ def test_gradients_of_a_map_whose_function_writes_to_a_part(backend):
         run(x).backward(t.arange(1.0, 7.0).view(2, 3))
         gradients.append(x.grad)
     assert t.equal(*gradients)
+
+
+# ---- two histories of one memory ----
+
+
+def write_to_a_detached_input(x, w):
+    y = x.detach()
+    y.mul_(w)
+    return y, x * 2
+
+
+def test_a_detached_input_with_a_history_of_its_own_is_refused():
+    w = t.ones(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="a history of its own"):
+        aot_function(write_to_a_detached_input, nop)(t.ones(2), w)
+
+
+def test_a_program_that_cannot_be_traced_runs_as_it_is():
+    def run(f):
+        x, w = t.tensor([1.0, 2.0]), t.tensor([3.0, 4.0], requires_grad=True)
+        y, z = f(x, w)
+        return y.detach(), z, x, t.autograd.grad(y.sum(), w)[0]
+
+    with pytest.warns(UserWarning, match="a history of its own"):
+        found = run(t.compile(write_to_a_detached_input))
+    t.testing.assert_close(found, run(write_to_a_detached_input))
