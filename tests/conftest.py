@@ -3,7 +3,7 @@
 A test that needs PyTorch takes the fixture `torch` and thereby the marker `peers`. Without the
 package it is skipped; under `./run test --peers`, which runs these tests alone, it fails.
 
-Of the cases of a test that is marked `sampled(n)`, all but one in n are marked `slow`.
+Of the cases of a test that is marked `sampled(n)`, all but one in n are marked `spared`.
 """
 
 import collections
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
         if sampled is not None:
             test = item.nodeid.partition("[")[0]
             if cases[test] % sampled.args[0] != 0:
-                item.add_marker("slow")
+                item.add_marker("spared")
             cases[test] += 1
         if not set(PEERS).isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("peers")

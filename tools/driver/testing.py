@@ -79,7 +79,7 @@ def run_last_pytest(build: Build, steps: Steps, mode: str) -> int:
     }
     options = ["-p", "driver.pytest_summary"]
     if mode == "--quick":
-        options += ["-m", "not slow and not full and not peers"]
+        options += ["-m", "not slow and not spared and not full and not peers"]
     elif mode == "--full":
         options += ["-m", ""]
     return run_pytest(build, *options, env=env)
