@@ -6,8 +6,11 @@
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/overloads.h"
 #include "python/src/fx/fx_regions.h"
+#include "taeda/fx/fake.h"
 
 namespace taeda::python {
+
+thread_local HandlerTaker* handler_taker = nullptr;
 
 namespace {
 
@@ -54,11 +57,21 @@ HandlerCall::HandlerCall(const Operator& op, const Stack& stack)
 
 Ref HandlerCall::ask(PyObject* handler) const {
   static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+  if (is_control_flow_ && handler_taker && is_tensor(handler))
+    return Ref(checked(handler_taker->take(Py_TYPE(handler), nullptr, nullptr)));
   if (is_control_flow_)
     return Ref(checked(
         PyObject_CallMethod(overload_, "_ask", "OOO", handler, args_.get(), kwargs_.get())));
   PyObject* const argv[] = {handler, overload_, types_.get(), args_.get(), kwargs_.get()};
-  if (PyObject* rule = dispatch_rule(overload_, Py_TYPE(handler))) {
+  PyObject* const rule = dispatch_rule(overload_, Py_TYPE(handler));
+  if (handler_taker && is_tensor(handler) && fx::is_fake(tensor_of(handler))) {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(handler));
+    const Ref given(checked(
+        rule ? PyTuple_Pack(5, type, overload_, types_.get(), args_.get(), kwargs_.get())
+             : PyTuple_Pack(4, overload_, types_.get(), args_.get(), kwargs_.get())));
+    return Ref(checked(handler_taker->take(Py_TYPE(handler), rule, given.get())));
+  }
+  if (rule) {
     PyObject* first = is_tensor(handler) ? reinterpret_cast<PyObject*>(Py_TYPE(handler)) : handler;
     return Ref(checked(PyObject_CallFunctionObjArgs(rule, first, overload_, types_.get(),
                                                     args_.get(), kwargs_.get(), nullptr)));

@@ -31,6 +31,16 @@ class HandlerCall {
   bool is_control_flow_ = false;
 };
 
+// Takes the calls of handlers of classes on this thread, on fake tensors; null: nobody does.
+class HandlerTaker {
+ public:
+  virtual ~HandlerTaker() = default;
+  // `rule` is called in place of the class's handler where it is there. A new reference, or null
+  // with an error.
+  virtual PyObject* take(PyTypeObject* type, PyObject* rule, PyObject* args) = 0;
+};
+extern thread_local HandlerTaker* handler_taker;
+
 // Whether instances of the class go to its own __torch_dispatch__; kept out of the way of plain
 // tensors by its only caller.
 bool class_dispatches(PyTypeObject* type);

@@ -199,7 +199,7 @@ bool GraphRecorder::has_symbolic_sizes(PyObject* tensor) const {
 
 bool GraphRecorder::is_parameter(PyObject* tensor) const {
   PyObject* parameter = parameter_class();
-  return parameter && answering_classes(tensor).empty() &&
+  return parameter &&
          PyType_IsSubtype(class_of(tensor), reinterpret_cast<PyTypeObject*>(parameter));
 }
 
@@ -209,9 +209,8 @@ PyTypeObject* GraphRecorder::class_of(PyObject* value) const {
   if (is_symbool(value)) return &PyBool_Type;
   const auto input = input_of_.find(tensor_of(value).impl());
   if (input != input_of_.end()) return Py_TYPE(inputs_[input->second].real.get());
-  if (!answering_classes(value).empty())
-    throw Break{"the class of what a class with __torch_dispatch__ answers"};
-  const bool is_own = is_subclass(value) || made_.contains(tensor_of(value).impl());
+  const bool is_own =
+      is_subclass(value) || is_wrapper(value) || made_.contains(tensor_of(value).impl());
   return is_own && Py_TYPE(value) != fake_tensor_class ? Py_TYPE(value) : tensor_type;
 }
 
@@ -352,9 +351,9 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   check_detached(function, args);
   const WrittenMemory memory(function, args, kwargs);
-  const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
-  if (!answering.empty()) check_seen_by_handlers(args, kwargs);
-  if (is_in_rehearsal()) rehearse(args);
+  const bool asks_handlers = this->asks_handlers(args, kwargs);
+  if (asks_handlers) check_attributes(args, kwargs);
+  if (is_in_rehearsal() && num_handlers_ == 0) rehearse(args);
   // A leaf that is made inside has no place in the gradients of a graph.
   static PyObject* const leaf = PyUnicode_InternFromString("requires_grad");
   if (records() && kwargs && PyDict_GetItemWithError(kwargs, leaf) == Py_True)
@@ -373,7 +372,8 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     const Natively natively;
     const dispatch::ActiveMode active(*mode_);
     const autograd::WithoutSavedTensorHooks unseen;
-    result = Ref(PyObject_Call(function, args, kwargs));
+    result = Ref(asks_handlers ? call_with_handlers(function, args, kwargs)
+                               : call_plainly(function, args, kwargs));
   }
   if (!result) {
     error_ = Ref(taeda_take_raised());
@@ -404,7 +404,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_real = false;
   }
   if (has_real) throw Break{"a result that is no tensor of the graph"};
-  if (!answering.empty()) note_answers(answering, result.get());
+  if (asks_handlers) note_wrappers(result.get());
   if (!starts_with_grad_ && autograd::grad_enabled() && dispatch::num_levels() == 0)
     for_each_tensor(result.get(), [&](PyObject* o) {
       if (!autograd::requires_grad(tensor_of(o))) return;
@@ -610,7 +610,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       }
       const Ref graph(wrap_graph_bare(graph_));
       const Ref made(checked(PyObject_CallFunctionObjArgs(
-          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None, nullptr)));
+          compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None,
+          needs_objects_ ? Py_True : Py_False, nullptr)));
       PyObject *callable = nullptr, *is_foreign = nullptr;
       if (!PyArg_UnpackTuple(made.get(), "compile", 2, 2, &callable, &is_foreign))
         throw_python_error();

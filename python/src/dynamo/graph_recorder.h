@@ -63,11 +63,11 @@ class GraphRecorder final : public dynamo::Recorder {
   PyTypeObject* class_of(PyObject* value) const override;
   bool is_subclass(PyObject* value) const override;
   bool gets_class(PyObject* value) const override;
-  const std::vector<PyTypeObject*>& answering_classes(PyObject* value) const override;
-  bool may_answer_with(PyObject* value, PyObject* name) const override;
-  void ask_for_writes(std::function<bool()> has_written) override {
-    has_written_ = std::move(has_written);
-  }
+  void ask_handlers_of(dynamo::Handlers* handlers) override { handlers_ = handlers; }
+  bool is_wrapper(PyObject* value) const override;
+  PyObject* make_wrapper(PyObject* function, PyObject* args, PyObject* kwargs) override;
+  void note_part(PyObject* wrapper, PyObject* name, PyObject* part) override;
+  void set_part(PyObject* wrapper, PyObject* name, PyObject* value) override;
   void note_attribute(PyObject* tensor) override { written_.insert(tensor_of(tensor).impl()); }
   PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
   PyTypeObject* plain_class() const override;
@@ -106,7 +106,9 @@ class GraphRecorder final : public dynamo::Recorder {
   bool run_backward(PyObject* results) override;
   void begin_body() override;
   void end_body() override;
-  bool records() const override { return rehearsals_.empty() || rehearsals_.back().num_bodies > 0; }
+  bool records() const override {
+    return num_handlers_ == 0 && (rehearsals_.empty() || rehearsals_.back().num_bodies > 0);
+  }
   PyObject* cut(size_t mark, PyObject* result) override;
   bool is_in_transform(PyObject* args) const override;
   size_t num_levels() const override;
@@ -233,14 +235,22 @@ class GraphRecorder final : public dynamo::Recorder {
   bool has_new_histories_ = false;              // inputs got one by writes
   bool has_subclasses_ = false;                 // among the inputs
   std::unordered_set<const TensorImpl*> made_;  // objects that make_subclass made
-  // Results of calls that classes with __torch_dispatch__ answer, with these classes; kept by
-  // `kept_`.
-  std::unordered_map<const TensorImpl*, std::vector<PyTypeObject*>> answers_;
+  // ---- handlers of operators (recorded_handlers.cpp) ----
+  dynamo::Handlers* handlers_ = nullptr;
+  int num_handlers_ = 0;  // that are evaluated now
+  // Objects of classes with __torch_dispatch__ that handlers and the program made; kept by `kept_`.
+  std::unordered_set<const TensorImpl*> wrappers_;
   std::unordered_set<const TensorImpl*> written_;  // whose attributes the program wrote
-  std::function<bool()> has_written_;              // to other objects
-  void check_seen_by_handlers(PyObject* args, PyObject* kwargs) const;
-  std::vector<PyTypeObject*> classes_that_answer(PyObject* args, PyObject* kwargs) const;
-  void note_answers(const std::vector<PyTypeObject*>& classes, PyObject* result);
+  // Whether calls of the graph are right for objects of such classes alone, not for plain tensors.
+  bool needs_objects_ = false;
+  class Asking;
+  static bool asks_handlers(PyObject* args, PyObject* kwargs);
+  void check_attributes(PyObject* args, PyObject* kwargs) const;
+  void check_memory_of_handlers() const;
+  PyObject* call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs);
+  PyObject* call_plainly(PyObject* function, PyObject* args, PyObject* kwargs);
+  bool is_like_plain(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
+  void note_wrappers(PyObject* result);
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);
   std::string break_reason_;

@@ -184,7 +184,7 @@ bool GraphRecorder::is_hidden(PyObject* function, PyObject* args) const {
   bool is_one = false;
   for_each_tensor(args, [&](PyObject* o) {
     const bool is_own = Py_TYPE(o) != tensor_type && Py_TYPE(o) != fake_tensor_class &&
-                        input_of_.contains(tensor_of(o).impl());
+                        (is_wrapper(o) || input_of_.contains(tensor_of(o).impl()));
     is_one |= is_own && _PyType_Lookup(Py_TYPE(o), name) != _PyType_Lookup(tensor_type, name);
   });
   return is_one;

@@ -1,7 +1,6 @@
 // Classes of tensors and function modes of the program: calls go to them, and what their handlers
 // call is captured.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "python/interop/wrap.h"
@@ -118,102 +117,11 @@ bool GraphRecorder::gets_class(PyObject* value) const {
 
 PyTypeObject* GraphRecorder::plain_class() const { return tensor_type; }
 
-// ---- classes with __torch_dispatch__, which answer when the graph runs ----
-
-const std::vector<PyTypeObject*>& GraphRecorder::answering_classes(PyObject* value) const {
-  static const std::vector<PyTypeObject*> none;
-  if (answers_.empty() || !is_tensor(value)) return none;
-  const auto found = answers_.find(tensor_of(value).impl());
-  return found == answers_.end() ? none : found->second;
-}
-
-bool GraphRecorder::may_answer_with(PyObject* value, PyObject* name) const {
-  const std::vector<PyTypeObject*>& classes = answering_classes(value);
-  if (classes.empty()) return false;
-  const auto is_other = [&](PyTypeObject* type) {
-    return _PyType_Lookup(type, name) != _PyType_Lookup(tensor_type, name);
-  };
-  if (std::any_of(classes.begin(), classes.end(), is_other)) return true;
-  const auto has_own = [&](const Input& input) {
-    PyObject* real = input.real.get();
-    if (!input.fake.defined() || std::ranges::find(classes, Py_TYPE(real)) == classes.end())
-      return false;
-    PyObject** dict = _PyObject_GetDictPtr(real);
-    const int is_there = dict && *dict ? PyDict_Contains(*dict, name) : 0;
-    if (is_there < 0) throw dynamo::Raised{};
-    return is_there == 1;
-  };
-  return std::any_of(inputs_.begin(), inputs_.end(), has_own);
-}
-
-std::vector<PyTypeObject*> GraphRecorder::classes_that_answer(PyObject* args,
-                                                              PyObject* kwargs) const {
-  std::vector<PyTypeObject*> classes;
-  const auto add = [&](PyTypeObject* type) {
-    if (std::find(classes.begin(), classes.end(), type) == classes.end()) classes.push_back(type);
-  };
-  const auto visit = [&](PyObject* o) {
-    for (PyTypeObject* type : answering_classes(o)) add(type);
-    if (Py_TYPE(o) != tensor_type && Py_TYPE(o) != fake_tensor_class &&
-        class_dispatches(Py_TYPE(o)))
-      add(Py_TYPE(o));
-  };
-  for_each_tensor(args, visit);
-  if (kwargs) for_each_tensor(kwargs, visit);
-  return classes;
-}
-
-// A handler looks at objects of the program: what this region wrote to them is written behind the
-// graph, and memory that it wrote to perhaps, too.
-void GraphRecorder::check_seen_by_handlers(PyObject* args, PyObject* kwargs) const {
-  const auto visit = [&](PyObject* o) {
-    if (written_.contains(tensor_of(o).impl()))
-      throw Break{"a call of a class with __torch_dispatch__ behind a write to its object"};
-  };
-  for_each_tensor(args, visit);
-  if (kwargs) for_each_tensor(kwargs, visit);
-  if (has_written_())
-    throw Break{
-        "a call of a class with __torch_dispatch__ behind a write to the program's objects"};
-  for (const Input& input : inputs_) {
-    if (!input.fake.defined() || class_dispatches(Py_TYPE(input.real.get()))) continue;
-    const auto is_of_input = [&](const auto& write) {
-      return write.second.get() == input.fake.storage().get();
-    };
-    if (input.fake.impl()->version() != input.version || std::ranges::any_of(writes_, is_of_input))
-      throw Break{"a call of a class with __torch_dispatch__ behind a write to memory"};
-  }
-}
-
-// Whether what operators, items, calls and the like of Python do is the class's own. A class
-// statement that says nothing of them gives the slots to compare with.
-static bool has_own_operators(const PyTypeObject* type) {
-  static const auto* const plain = reinterpret_cast<PyTypeObject*>(
-      checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(Py_TYPE(tensor_type)), "s(O){}",
-                                    "PlainSubclass", reinterpret_cast<PyObject*>(tensor_type))));
-  return std::memcmp(type->tp_as_number, plain->tp_as_number, sizeof(PyNumberMethods)) != 0 ||
-         std::memcmp(type->tp_as_sequence, plain->tp_as_sequence, sizeof(PySequenceMethods)) != 0 ||
-         std::memcmp(type->tp_as_mapping, plain->tp_as_mapping, sizeof(PyMappingMethods)) != 0 ||
-         type->tp_richcompare != plain->tp_richcompare || type->tp_iter != plain->tp_iter ||
-         type->tp_call != plain->tp_call || type->tp_getattro != plain->tp_getattro ||
-         type->tp_setattro != plain->tp_setattro;
-}
-
-void GraphRecorder::note_answers(const std::vector<PyTypeObject*>& classes, PyObject* result) {
-  for_each_tensor(result, [&](PyObject* o) {
-    const TensorImpl* impl = tensor_of(o).impl();
-    if (input_of_.contains(impl)) return;
-    for (const PyTypeObject* type : classes)
-      if (has_own_operators(type)) throw Break{"an answer of a class with operators of its own"};
-    if (answers_.try_emplace(impl, classes).second) kept_.push_back(Ref::share(o));
-  });
-}
-
 // An object of its own, which stands for the same node.
 PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
   const Natively natively;
   fx::Node* node = tracer_->node_of(tensor_of(tensor));
-  if (!node) throw Break{"a tensor that is none of the graph's"};
+  if (!node && records()) throw Break{"a tensor that is none of the graph's"};
   auto* cls = reinterpret_cast<PyTypeObject*>(type);
   if (!PyType_IsSubtype(cls, tensor_type)) throw Break{"a class that is none of tensors"};
   if (class_dispatches(cls)) throw Break{"an object of a class that sees operators"};
@@ -223,7 +131,7 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
     alias = taeda::alias(tensor_of(tensor));
   }
   Ref made(checked(cls == tensor_type ? wrap(alias) : tensor_object(cls, alias)));
-  tracer_->track(alias, *node);
+  if (node) tracer_->track(alias, *node);
   made_.insert(alias.impl());
   kept_.push_back(Ref::share(made.get()));
   return made.release();

@@ -159,7 +159,7 @@ def _graph_compiler(context):
     """What the capture calls with a graph."""
     made = []  # lives as long as the function, so that wait() finds what was compiled for it
 
-    def compile_graph(bare_graph, inputs, bodies):
+    def compile_graph(bare_graph, inputs, bodies, needs_objects=False):
         captured = CapturedGraph(bare_graph, bodies)
         num_calls = captured.num_calls
         _count(num_calls)
@@ -171,7 +171,10 @@ def _graph_compiler(context):
             is_own = _is_of_package(backend)
             calls = None if is_own else _calls_of(captured)
             with measured(num_calls, len(inputs)):
-                if isinstance(backend, InductorBackend):
+                if is_own and needs_objects:
+                    # A trace ahead of time takes objects of classes with handlers for plain ones.
+                    compiled = captured.module.forward
+                elif isinstance(backend, InductorBackend):
                     compiled = backend.compile_captured(captured, inputs)
                 else:
                     compiled = backend(_for_backend(captured, backend), inputs)

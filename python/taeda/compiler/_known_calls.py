@@ -34,6 +34,7 @@ FUNCTION, BODY, AS_OPERATOR, LOCK, WARNS, NAMESPACE, OPERATORS = range(8, 15)
 FUNCTION_MODE, SUBCLASS, REQUIRES_GRAD, HOOK, SETS_OWN_MODE, AFTERWARDS = range(15, 21)
 REORDERED, IGNORED, BOUND_TO, UNDIVIDED, INITIALIZES, NUMBER, READS = range(21, 28)
 REMOVES_HOOK, ADDS = range(28, 30)
+MAKES_WRAPPER, OF_HANDLERS, TOLD = range(30, 33)
 
 # Builtins that read more than their arguments, or write.
 _IMPURE_BUILTINS = {
@@ -206,6 +207,7 @@ def _builtins():
         yield from _container_methods(kind)
     yield from _as(PURE, vars(str)["maketrans"], vars(bytes)["maketrans"])
     yield from _as(PURE, types.MethodType, types.MappingProxyType, types.FunctionType.__get__)
+    yield print, TOLD
     generator = types.GeneratorType
     yield from _as(PURE, generator.send, generator.throw, generator.close)
     coroutine = types.CoroutineType
@@ -298,6 +300,7 @@ def _tensors(module):
         if name in vars(_C.Tensor):
             yield getattr(_C.Tensor, name), UNKNOWN
     yield from _as(SUBCLASS, _C.Tensor.as_subclass, _C.Tensor._make_subclass)
+    yield _C.Tensor._make_wrapper_subclass, MAKES_WRAPPER
     yield _C.Tensor.requires_grad_, REQUIRES_GRAD
     yield _C.Tensor.register_hook, HOOK
     yield _C.Tensor.data_ptr, AFTERWARDS
@@ -353,6 +356,9 @@ def _extension(module):
         yield getattr(_C, f"_set_sdp_use_{name}"), SETS_MODE
     guard = _C.DisableTorchFunctionSubclass
     yield from _as(PURE, guard, guard.__enter__, guard.__exit__)
+    for guard in (_C._DisableTorchDispatch, _C._RestorePythonTLSSnapshot):
+        yield from _as(OF_HANDLERS, guard, guard.__enter__, guard.__exit__)
+    yield from _as(OF_HANDLERS, _C._is_memoryless, _C._set_storage_of, _C._set_geometry_of)
     yield _C._run_backward, IN_TRANSFORM
     yield vars(_C._FunctionBase)["apply"], FUNCTION
     yield from _as(FUNCTION_MODE, _C._push_on_torch_function_stack, _C._pop_torch_function_stack)

@@ -360,6 +360,8 @@ static Owned slot_value(PyObject* real, PyObject* name) {
 // `real` is null for objects of the capture, whose slots are empty at first.
 PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObject* name) {
   PyTypeObject* type = recorder_.is_value(object) ? recorder_.class_of(object) : Py_TYPE(object);
+  check_unwritten_slot(object, name);
+  if (PyObject* part = slot_of_wrapper(object, name)) return Py_NewRef(part);
   const auto written = members_.find({object, name});
   if (written != members_.end() && written->second) return Py_NewRef(written->second.get());
   if (written != members_.end() || real == nullptr) raise_empty_slot(type, object, name);
@@ -376,6 +378,7 @@ PyObject* Capture::slot_of(PyObject* object, PyObject* real, int source, PyObjec
 // value deletes.
 void Capture::set_slot(PyObject* object, PyObject* real, int source, PyObject* name,
                        PyObject* value) {
+  check_unwritten_slot(object, name);
   const std::pair place(object, name);
   const auto written = members_.find(place);
   const Owned before = slot_value(real, name);
@@ -462,9 +465,6 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
   return need(get(found, object, reinterpret_cast<PyObject*>(type)));
 }
 
-static constexpr const char* kAnswer =
-    "an attribute of what a class with __torch_dispatch__ answers";
-
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_named(name, "__class__")) return Py_NewRef(recorder_.class_of(object));
   if (!recorder_.is_tensor_value(object)) {
@@ -473,7 +473,6 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     if (_PyType_Lookup(type, name) == nullptr) raise_no_attribute(type, object, name);
     return need(PyObject_GetAttr(object, name));
   }
-  if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
   int source = -1;
   PyObject* real = recorder_.real_of(object, &source);
   if (is_named(name, "grad")) {
@@ -504,16 +503,17 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   if (is_of_grad || is_named(name, "__dict__") || is_named(name, "_version") ||
       is_named(name, "_base") || is_named(name, "output_nr"))
     throw Break{"an attribute of a tensor that only a run tells"};
-  const bool is_answer = !recorder_.answering_classes(object).empty();
-  PyTypeObject* type = is_answer ? recorder_.plain_class() : recorder_.class_of(object);
+  PyTypeObject* type = recorder_.class_of(object);
   if (is_slot(_PyType_Lookup(type, name))) {
     check_class(type);
-    return slot_of(object, real, source, name);
+    Owned value(slot_of(object, real, source, name));
+    return recorder_.is_wrapper(object) ? part_of(object, name, value.get()) : value.release();
   }
   static PyObject* const reader = interned("__getattribute__");
   if (PyFunction_Check(_PyType_Lookup(type, reader)))
     throw Break{"a class of tensors with a __getattribute__ of its own"};
-  if (PyObject* own = own_attribute_of_tensor(object, type, name)) return Py_NewRef(own);
+  if (PyObject* own = own_attribute_of_tensor(object, type, name))
+    return recorder_.is_wrapper(object) ? part_of(object, name, own) : Py_NewRef(own);
   PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
   // What the program's class says.
@@ -528,7 +528,6 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     return get == nullptr ? Py_NewRef(plain) : need(get(plain, object, owner));
   }
   const bool is_of_class = _PyType_Lookup(type, name) != nullptr;
-  if (!is_of_class && is_answer) throw Break{kAnswer};
   static PyObject* const maker = interned("__getattr__");
   if (!is_of_class && _PyType_Lookup(type, maker) == nullptr)
     raise_no_attribute(type, object, name);
@@ -597,9 +596,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   ++writes_;
   static PyObject* const setter_name = interned("__setattr__");
   static PyObject* const deleter_name = interned("__delattr__");
-  const bool is_known_tensor =
-      recorder_.is_tensor_value(object) && recorder_.answering_classes(object).empty();
-  if (is_known_tensor && !is_plain) {
+  if (recorder_.is_tensor_value(object) && !is_plain) {
     PyTypeObject* type = recorder_.class_of(object);
     PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
     if (PyFunction_Check(setter)) {
@@ -609,6 +606,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       return;
     }
   }
+  const bool is_outside = program_ != nullptr && recorder_.is_tensor_value(object);
+  if (is_outside && (is_named(name, "grad") || is_named(name, "data") ||
+                     is_named(name, "requires_grad")))
+    throw Break{"a write to an attribute of a tensor"};
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
       (value == Py_None || recorder_.is_tensor_value(value))) {
     if (value != Py_None && !recorder_.check_grad(object, value)) throw Raised{};
@@ -632,9 +633,7 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       recorder_.is_tensor_value(object) && set_requires_grad(object, need_truth(value)))
     return;
   if (recorder_.is_value(object)) {
-    if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
-    PyTypeObject* type = recorder_.answering_classes(object).empty() ? recorder_.class_of(object)
-                                                                     : recorder_.plain_class();
+    PyTypeObject* type = recorder_.class_of(object);
     PyObject* found = _PyType_Lookup(type, name);
     if (found != nullptr && is_property(found)) {
       const char* const part = value == nullptr ? "fdel" : "fset";
@@ -649,7 +648,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       check_class(type);
       int source = -1;
       PyObject* real = recorder_.real_of(object, &source);
-      recorder_.note_attribute(object);
+      if (recorder_.is_wrapper(object)) return set_part(object, name, value);
+      if (program_ == nullptr) recorder_.note_attribute(object);
       return set_slot(object, real, source, name, value);
     }
     PyObject* of_stand_in = _PyType_Lookup(Py_TYPE(object), name);
@@ -658,7 +658,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     const bool is_own = recorder_.is_tensor_value(object) && !is_of_class;
     PyObject* names = is_own ? tensor_attributes_of(object) : nullptr;
     if (names == nullptr) throw Break{"a write to an attribute of a tensor"};
-    recorder_.note_attribute(object);
+    if (recorder_.is_wrapper(object)) return set_part(object, name, value);
+    if (program_ == nullptr) recorder_.note_attribute(object);
     if (value != nullptr) {
       dict_set(names, name, value);
     } else if (!dict_delete(names, name)) {

@@ -613,6 +613,8 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = PyMethod_GET_FUNCTION(method);
     return this->call(state, std::move(call));
   }
+  if (program_ != nullptr && recorder_.kind_of(call.callable) == CallKind::OfHandlers)
+    return call_of_handlers(call, CallKind::OfHandlers);
   // Their breaks are breaks of the call.
   PyObject* substitute = recorder_.substitute_of(call.callable);
   if (substitute != nullptr && !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
@@ -741,6 +743,9 @@ PyObject* Capture::call(State& state, Call call) {
       num_undivided_ += call.values.at(0) == Py_True ? 1 : -1;
       return Py_NewRef(Py_None);
     case CallKind::Lock: return call_lock(call);
+    case CallKind::MakesWrapper:
+    case CallKind::OfHandlers:
+    case CallKind::Told: return call_of_handlers(call, kind);
     case CallKind::Warns: return call_warn(call);
     case CallKind::Reordered: return add_log(call);
     case CallKind::FunctionMode: return call_function_mode(call);

@@ -361,7 +361,22 @@ class Capture final : public Capturing {
   PyObject* call_next(const Call& call);
   bool is_changed(PyObject* container);
   static bool is_changed(const Twin& twin, PyObject* own);
-  bool has_written();
+  // ---- handlers of operators (handlers.cpp) ----
+  class HandlerWorld;
+  explicit Capture(Capture& program);
+  Capture* other() const;
+  bool has_changed(PyObject* original, PyObject* key);
+  bool has_changed_class(PyTypeObject* type, PyObject* name) const;
+  void check_unwritten(PyObject* original, PyObject* key = nullptr);
+  void check_unwritten_class(PyTypeObject* type, PyObject* name);
+  void check_unwritten_cell(PyObject* cell);
+  void check_unwritten_slot(PyObject* object, PyObject* name);
+  void check_untaken(PyObject* iterator);
+  PyObject* part_of(PyObject* wrapper, PyObject* name, PyObject* value);
+  void set_part(PyObject* wrapper, PyObject* name, PyObject* value);
+  PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
+  PyObject* known_to_other(PyObject* value);
+  PyObject* call_of_handlers(const Call& call, CallKind kind);
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
@@ -490,7 +505,6 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, PyObject*> callers_;
   std::vector<Owned> generators_;  // weak references to those that began to run
   int64_t writes_ = 0;             // instructions so far that wrote to something
-  int64_t checked_writes_ = -1;    // as many of them, and no twin is changed
   int64_t num_frames_ended_ = 0;   // of those that were entered or called by C
   bool is_broken_ = false;         // in a frame that a C function called
   Taker taker_ = Taker::C;         // of the next one
@@ -568,6 +582,8 @@ class Capture final : public Capturing {
   Modes modes_;
   const Overrides overrides_;
   PyObject* exception_state_ = nullptr;
+  std::unique_ptr<HandlerWorld> handlers_;  // of the program's capture
+  Capture* program_ = nullptr;              // of that of handlers: the program's
 };
 
 }  // namespace taeda::dynamo

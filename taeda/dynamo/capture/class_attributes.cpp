@@ -75,6 +75,7 @@ static bool is_plain_value(PyObject* value) {
 
 PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_written) {
   is_written = false;
+  check_unwritten_class(type, name);
   if (class_writes_.empty()) return _PyType_Lookup(type, name);
   bool is_deleted = false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {

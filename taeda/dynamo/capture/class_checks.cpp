@@ -82,12 +82,9 @@ PyObject* Capture::call_isinstance(PyObject* object, PyObject* classes) {
       Owned answer(call_nested(asked, {classes, object}));
       return PyBool_FromLong(PyObject_IsTrue(answer.get()));
     }
-    // An answer is a tensor, whatever its class.
-    const bool is_answer = !recorder_.answering_classes(object).empty();
-    PyTypeObject* own = is_answer ? recorder_.plain_class() : recorder_.class_of(object);
-    const int is_one = PyObject_IsSubclass(reinterpret_cast<PyObject*>(own), classes);
+    auto* own = reinterpret_cast<PyObject*>(recorder_.class_of(object));
+    const int is_one = PyObject_IsSubclass(own, classes);
     need(is_one);
-    if (is_answer && is_one == 0) recorder_.class_of(object);  // which is a break
     // FloatTensor and the like ask for the dtype.
     if (is_one == 0 && recorder_.is_tensor_value(object) && PyType_Check(classes) &&
         Py_TYPE(classes) != &PyType_Type) {

@@ -10,6 +10,7 @@
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/base/error.h"
 #include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/capture/handler_world.h"
 #include "taeda/dynamo/evaluator/handlers.h"
 #include "taeda/dynamo/evaluator/messages.h"
 
@@ -131,7 +132,8 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
       recorder_(recorder),
       modes_(Modes::now()),
       overrides_(recorder.overrides()) {
-  recorder_.ask_for_writes([this] { return has_written(); });
+  handlers_ = std::make_unique<HandlerWorld>(*this);
+  recorder_.ask_handlers_of(handlers_.get());
   exception_state_ = frames.back()->thread->exc_info->exc_value;
   if (exception_state_ != nullptr && exception_state_ != Py_None) {
     const int source = sources_.of(Step::Handled, sources_.pinned(Py_None, "thread"));
@@ -153,6 +155,9 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
 }
 
 Capture::~Capture() {
+  if (program_ != nullptr) return;
+  recorder_.ask_handlers_of(nullptr);
+  handlers_.reset();
   modes_.restore();
   recorder_.restore(overrides_);
   for (Owned& lock : locks_) {
@@ -223,6 +228,7 @@ void Capture::finish() {
     if (frame && frame.get() != Py_None) Py_INCREF(generator);
   }
   generators_.clear();
+  if (Capture* handlers = program_ == nullptr ? other() : nullptr) handlers->finish();
 }
 
 Capture::Frame& Capture::frame_of(const State& state) { return frames_.at(state.frame); }
@@ -489,6 +495,7 @@ Flow Capture::load_deref(State& state, int argument) {
 PyObject* Capture::cell_contents(PyObject* cell) {
   Outside* outside = find(cell);
   if (outside == nullptr) return PyCell_Get(cell);
+  check_unwritten_cell(cell);
   if (!outside->is_written && !outside->contents) {
     PyObject* real = PyCell_GET(cell);
     if (real == nullptr) throw Break{"a variable without a value"};
@@ -505,6 +512,7 @@ Flow Capture::store_deref(State& state, int argument) {
   Owned cell(read_slot(state, argument));
   Owned value = state.take();
   if (Outside* outside = find(cell.get())) {
+    check_unwritten_cell(cell.get());
     outside->is_written = true;
     outside->contents = std::move(value);
   } else {

@@ -173,17 +173,6 @@ bool Capture::is_changed(const Twin& twin, PyObject* own) {
   return false;
 }
 
-// Whether the captured program wrote to any object of the program, which gets it behind the graph.
-bool Capture::has_written() {
-  if (!members_.empty() || !class_writes_.empty()) return true;
-  if (std::ranges::any_of(outside_, [](const auto& o) { return o.second.is_written; })) return true;
-  if (checked_writes_ == writes_) return false;
-  for (const auto& twin : twins_)
-    if (is_changed(*twin, stand_ins_.at(twin->original))) return true;
-  checked_writes_ = writes_;
-  return false;
-}
-
 // What an iterator of the program gives next, a new reference; null at its end.
 PyObject* Capture::next_of(PyObject* iterator) {
   const auto unknown = [&] {
@@ -194,6 +183,7 @@ PyObject* Capture::next_of(PyObject* iterator) {
   if (outside == nullptr || outside->source < 0 || !find_parts(iterator, parts, containers))
     throw unknown();
   for (PyObject* part : parts) {
+    check_untaken(part);
     // One iterator alone knows how far it is.
     const auto [owner, is_new] = iterator_of_part_.try_emplace(part, iterator);
     if (is_new) keep(part);

@@ -279,6 +279,8 @@ class Recipes {
   int output(PyObject* object) {
     check_levels(object);
     int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
+    // The graph's object has them.
+    if (capture_.recorder_.is_wrapper(object)) return note(object, made);
     if (capture_.recorder_.gets_class(object)) {
       static PyObject* const as_subclass =
           PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");

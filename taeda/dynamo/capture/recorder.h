@@ -4,7 +4,6 @@
 
 #include <Python.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +43,9 @@ enum class CallKind : uint8_t {
   Reads,        // as Pure, and what it does goes by the classes of what its arguments hold
   RemovesHook,  // remove_hook(handle), of a hook that the captured program registered
   Adds,         // as Mutates, and takes nothing away from its first argument
+  MakesWrapper,  // Tensor._make_wrapper_subclass
+  OfHandlers,    // asked of operators and wrappers, by handlers alone: called as it is
+  Told,          // for its effect alone, which a handler has when the graph runs; else Unknown
 };
 
 // What a thread asks before it calls an operator.
@@ -51,6 +53,19 @@ struct Overrides {
   std::vector<PyObject*> modes;  // of the program, the outermost first; borrowed
   int state = 0;                 // whether classes and modes are asked at all
   bool operator==(const Overrides&) const = default;
+};
+
+// Evaluates the handlers of operators (Note [Handlers of operators]).
+class Handlers {
+ public:
+  virtual ~Handlers() = default;
+  // type.__torch_dispatch__(*args), or rule(*args) for the operators that have one for the class. A
+  // new reference, or null with an error.
+  virtual PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) = 0;
+  // Why a handler was not evaluated to its end since the last question; empty: it was.
+  virtual std::string take_break() = 0;
+  // Whether a handler looked at a tensor of the program.
+  virtual bool has_seen(PyObject* real) const = 0;
 };
 
 class Recorder {
@@ -78,18 +93,21 @@ class Recorder {
   virtual bool set_requires_grad(PyObject* tensor, bool wanted) = 0;
   virtual bool has_symbolic_sizes(PyObject* tensor) const = 0;
   virtual bool is_parameter(PyObject* tensor) const = 0;
-  // The class that the program sees. Throws Break where only a run tells it.
+  // The class that the program sees.
   virtual PyTypeObject* class_of(PyObject* value) const = 0;
-  // The classes with __torch_dispatch__ that were asked for a value and say of which class it is:
-  // mostly of one of theirs. Empty where the class is known.
-  virtual const std::vector<PyTypeObject*>& answering_classes(PyObject* value) const = 0;
-  // Whether such a value may have something else by a name than plain tensors have: its class does,
-  // or the objects of the program that were asked.
-  virtual bool may_answer_with(PyObject* value, PyObject* name) const = 0;
-  // Tells whether the program wrote to objects of its own so far, which handlers of the program
-  // that a graph calls may read before the writes are done.
-  virtual void ask_for_writes(std::function<bool()> has_written) = 0;
-  // The program wrote to an attribute of a tensor, which the run's objects get behind the graph.
+  // Who evaluates handlers; null until the end of whoever did.
+  virtual void ask_handlers_of(Handlers* handlers) = 0;
+  // An object of a class with __torch_dispatch__ that a handler or the captured program made: the
+  // graph has an object with attributes, as the run's handlers see it.
+  virtual bool is_wrapper(PyObject* value) const = 0;
+  // Tensor._make_wrapper_subclass(...). A new reference.
+  virtual PyObject* make_wrapper(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
+  // A tensor that such an object, or what it holds, has by a name becomes a value of the graph.
+  virtual void note_part(PyObject* wrapper, PyObject* name, PyObject* part) = 0;
+  // The program writes to an attribute of such an object; null: deletes it.
+  virtual void set_part(PyObject* wrapper, PyObject* name, PyObject* value) = 0;
+  // The program wrote to an attribute of another tensor, which the run's objects get behind the
+  // graph.
   virtual void note_attribute(PyObject* tensor) = 0;
   // Whether that is a class of the program with a __torch_function__, which calls go to.
   virtual bool is_subclass(PyObject* value) const = 0;

@@ -185,7 +185,8 @@ void Capture::check_all_distinct(const std::set<int>& paths) {
 // Nobody changes the class: neither its methods nor those of its bases, nor what its class says of
 // it.
 void Capture::check_class(PyTypeObject* type) {
-  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked_classes_.insert(type).second) return;
+  auto& checked = program_ != nullptr ? program_->checked_classes_ : checked_classes_;
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !checked.insert(type).second) return;
   static PyObject* const any_name = PyUnicode_InternFromString("__init__");
   _PyType_Lookup(type, any_name);  // gives the class a version
   check(Check::Kind::TypeVersion, pin(reinterpret_cast<PyObject*>(type)), nullptr,
@@ -269,6 +270,8 @@ PyObject* Capture::import(PyObject* real, int source) {
     check(Kind::Code, source, PyFunction_GET_CODE(real), reinterpret_cast<int64_t>(globals));
     return note_outside(real, source);
   }
+  if (python::is_tensor(real) && program_ != nullptr)
+    return stand_for(real, program_->import(real, source), source);
   if (python::is_tensor(real)) {
     PyObject* fake = need(recorder_.import_tensor(real, source, sources_.text(source)));
     check_class(Py_TYPE(real));  // and with it Tensor
@@ -459,7 +462,9 @@ bool Capture::is_opaque(PyObject* object) {
 // Everything is imported before the twin is touched: an import may be a break.
 void Capture::open(PyObject* object) {
   Twin* twin = twin_of(object);
-  if (twin == nullptr || twin->is_open) return;
+  if (twin == nullptr) return;
+  check_unwritten(twin->original);
+  if (twin->is_open) return;
   if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
   Owned items(need(PyAnySet_Check(real) ? keys_in_order(real) : PySequence_Tuple(real)));
@@ -614,10 +619,11 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
   note_identity(key);
+  Twin* twin = twin_of(dict);
+  if (twin != nullptr) check_unwritten(twin->original, key);
   PyObject* found = PyDict_GetItemWithError(dict, key);
   if (found != nullptr) return found;
   if (PyErr_Occurred()) throw Raised{};
-  Twin* twin = twin_of(dict);
   if (twin == nullptr || twin->is_open) return nullptr;
   const int is_missing = PySet_Contains(twin->missing.get(), key);
   need(is_missing);
@@ -667,6 +673,7 @@ bool Capture::dict_set(PyObject* dict, PyObject* given, PyObject* value) {
   PyObject* key = constant.get();
   note_identity(key);
   if (Twin* twin = twin_of(dict)) {
+    check_unwritten(twin->original, key);
     int path = -1;
     PyObject* old = PyDict_GetItemWithError(dict, key);
     PyObject* real_key = is_constant_key(key) ? key : real_key_of(key, &path);

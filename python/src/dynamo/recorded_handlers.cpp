@@ -1,0 +1,242 @@
+// Classes with __torch_dispatch__: what their handlers answer, and their objects in a graph.
+//
+// Note [Handlers of operators]: a call that such a class answers is one node, and the handler runs
+// whenever the graph does. What it answers is known all the same: the capture evaluates it on the
+// stand-ins of its arguments, with the tensors inside them as stand-ins, too. The operator goes
+// through the dispatcher as at a run, so that the handler gets what autograd, autocast and
+// composites leave; in place of the handler's own call comes the evaluation. It makes no nodes, its
+// guards stay, and what it writes is forgotten: the run's handler writes it again. The result is an
+// object of its class with attributes. A tensor among these becomes a node, which reads it off the
+// run's object, when the program asks for it.
+#include <optional>
+#include <utility>
+
+#include "python/interop/wrap.h"
+#include "python/src/dispatch/handler_call.h"
+#include "python/src/dynamo/recorder_parts.h"
+#include "python/src/fx/fx_types.h"
+#include "taeda/autograd/grad_mode.h"
+#include "taeda/autograd/variable.h"
+#include "taeda/dispatch/modes.h"
+#include "taeda/dynamo/capture/errors.h"
+#include "taeda/fx/fake.h"
+
+namespace taeda::python {
+
+using dynamo::Break;
+
+namespace {
+
+// An object whose class has a handler.
+bool has_handler(PyObject* tensor) {
+  PyTypeObject* type = Py_TYPE(tensor);
+  return type != tensor_type && type != fake_tensor_class && class_dispatches(type);
+}
+
+bool are_handlers_enabled() {
+  const bool is_on = dispatch::set_python_key_enabled(true);
+  dispatch::set_python_key_enabled(is_on);
+  return is_on;
+}
+
+template <class Visit>
+void for_each_argument(PyObject* args, PyObject* kwargs, const Visit& visit) {
+  for_each_tensor(args, visit);
+  if (kwargs) for_each_tensor(kwargs, visit);
+}
+
+}  // namespace
+
+// For a scope stand-ins of such objects go to their handlers, or none of them does. They do not
+// otherwise: what a capture asks of them is its own business.
+class GraphRecorder::Asking {
+ public:
+  Asking(PyObject* args, PyObject* kwargs, bool asks)
+      : was_enabled_(dispatch::set_python_key_enabled(true)) {
+    for_each_argument(args, kwargs, [&](PyObject* o) {
+      if (!has_handler(o)) return;
+      const Tensor& t = tensor_of(o);
+      changed_.emplace_back(t, t.keys().has(Key::Python));
+      set(t, asks);
+    });
+  }
+  ~Asking() {
+    for (auto it = changed_.rbegin(); it != changed_.rend(); ++it) set(it->first, it->second);
+    dispatch::set_python_key_enabled(was_enabled_);
+  }
+  Asking(const Asking&) = delete;
+
+ private:
+  static void set(const Tensor& t, bool asks) {
+    const KeySet key(Key::Python);
+    t.impl()->set_keys(asks ? t.keys() | key : t.keys() - key);
+  }
+  std::vector<std::pair<Tensor, bool>> changed_;
+  bool was_enabled_;
+};
+
+bool GraphRecorder::asks_handlers(PyObject* args, PyObject* kwargs) {
+  bool found = false;
+  for_each_argument(args, kwargs, [&](PyObject* o) { found |= has_handler(o); });
+  return found && are_handlers_enabled();
+}
+
+// Attributes that the program gave to other tensors are written behind the graph.
+void GraphRecorder::check_attributes(PyObject* args, PyObject* kwargs) const {
+  for_each_argument(args, kwargs, [&](PyObject* o) {
+    if (written_.contains(tensor_of(o).impl()))
+      throw Break{"a call of a class with __torch_dispatch__ behind a write to its object"};
+  });
+}
+
+// Memory that this region wrote to is perhaps written behind the graph.
+void GraphRecorder::check_memory_of_handlers() const {
+  for (const Input& input : inputs_) {
+    if (!input.fake.defined() || class_dispatches(Py_TYPE(input.real.get()))) continue;
+    if (input.fake.impl()->version() == input.version || !handlers_->has_seen(input.real.get()))
+      continue;
+    const bool is_of_graph = std::ranges::any_of(
+        writes_, [&](const auto& write) { return write.second == input.fake.storage(); });
+    if (is_of_graph) throw Break{"a handler of operators that reads memory that was written to"};
+  }
+}
+
+PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs) {
+  struct Taker final : HandlerTaker {
+    explicit Taker(GraphRecorder& recorder)
+        : recorder(recorder), former(std::exchange(handler_taker, this)) {}
+    ~Taker() override { handler_taker = former; }
+    PyObject* take(PyTypeObject* type, PyObject* rule, PyObject* given) override {
+      struct Scope {
+        GraphRecorder& recorder;
+        HandlerTaker* taker = std::exchange(handler_taker, nullptr);
+        bool was_aside = std::exchange(recorder.is_aside_, false);
+        explicit Scope(GraphRecorder& r) : recorder(r) {
+          ++recorder.num_handlers_;
+          push_function_mode(recorder.function_mode_.get());
+        }
+        ~Scope() {
+          pop_function_mode();
+          --recorder.num_handlers_;
+          recorder.is_aside_ = was_aside;
+          handler_taker = taker;
+        }
+      } const scope(recorder);
+      return recorder.handlers_->ask(type, rule, given);
+    }
+    GraphRecorder& recorder;
+    HandlerTaker* former;
+  };
+  if (!handlers_) throw Break{"a handler of operators"};
+  Ref result;
+  {
+    const Taker taker(*this);
+    const Asking asking(args, kwargs, /*asks=*/true);
+    result = Ref(PyObject_Call(function, args, kwargs));
+  }
+  if (const std::string reason = handlers_->take_break(); !reason.empty()) {
+    PyErr_Clear();
+    throw Break{reason + ", in a __torch_dispatch__"};
+  }
+  if (!result) return nullptr;
+  check_memory_of_handlers();
+  if (records() && !needs_objects_) needs_objects_ = !is_like_plain(function, args, kwargs, result.get());
+  return result.release();
+}
+
+// A handler may switch handlers off for the calls that it makes.
+PyObject* GraphRecorder::call_plainly(PyObject* function, PyObject* args, PyObject* kwargs) {
+  if (num_handlers_ == 0) return PyObject_Call(function, args, kwargs);
+  const Asking asking(args, kwargs, /*asks=*/false);
+  return PyObject_Call(function, args, kwargs);
+}
+
+// Whether plain tensors would give tensors of the same kinds and sizes, as programs that are traced
+// ahead of time take it.
+bool GraphRecorder::is_like_plain(PyObject* function, PyObject* args, PyObject* kwargs,
+                                  PyObject* result) {
+  bool is_written = false;
+  std::vector<Tensor> given;
+  for_each_argument(args, kwargs, [&](PyObject* o) { given.push_back(tensor_of(o)); });
+  for_each_tensor(result, [&](PyObject* o) {
+    for (const Tensor& t : given) is_written |= t.is_same(tensor_of(o));
+  });
+  if (is_written || is_unbacked(result)) return true;
+  const autograd::GradMode unrecorded(false);
+  const Asking asking(args, kwargs, /*asks=*/false);
+  const Ref plain(PyObject_Call(function, args, kwargs));
+  if (!plain) {
+    PyErr_Clear();
+    return false;
+  }
+  std::vector<Tensor> own, others;
+  for_each_tensor(result, [&](PyObject* o) { own.push_back(tensor_of(o)); });
+  for_each_tensor(plain.get(), [&](PyObject* o) { others.push_back(tensor_of(o)); });
+  const auto is_like = [](const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && a.device() == b.device() &&
+           a.sym_sizes() == SymIntList(b.sym_sizes()) &&
+           a.sym_strides() == SymIntList(b.sym_strides());
+  };
+  return std::ranges::equal(own, others, is_like);
+}
+
+bool GraphRecorder::is_wrapper(PyObject* value) const {
+  return !wrappers_.empty() && is_tensor(value) && wrappers_.contains(tensor_of(value).impl());
+}
+
+void GraphRecorder::note_wrappers(PyObject* result) {
+  for_each_tensor(result, [&](PyObject* o) {
+    const TensorImpl* impl = tensor_of(o).impl();
+    if (!has_handler(o) || input_of_.contains(impl)) return;
+    if (wrappers_.insert(impl).second) kept_.push_back(Ref::share(o));
+  });
+}
+
+PyObject* GraphRecorder::make_wrapper(PyObject* function, PyObject* args, PyObject* kwargs) {
+  const Natively natively;
+  const Ref real(PyObject_Call(function, args, kwargs));
+  if (!real) return nullptr;
+  const Tensor& t = tensor_of(real.get());
+  if (const auto* extra = t.impl()->extra_or_null(); extra && extra->read_from_class != 0)
+    throw Break{"a wrapper whose class tells its sizes"};
+  Tensor fake = mode_->from_tensor(t);
+  if (autograd::requires_grad(t)) {
+    if (records()) throw Break{"a tensor that is made with requires_grad=True"};
+    autograd::set_requires_grad(fake, true);
+  }
+  Ref made(checked(tensor_object(Py_TYPE(real.get()), fake)));
+  fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
+  wrappers_.insert(fake.impl());
+  kept_.push_back(Ref::share(made.get()));
+  if (records()) {
+    static PyObject* const make = attribute_of("taeda.compiler._wrappers", "make_wrapper");
+    record(make, args_of(args), kwargs, made.get());
+    needs_objects_ = true;
+  }
+  return made.release();
+}
+
+void GraphRecorder::note_part(PyObject* wrapper, PyObject* name, PyObject* part) {
+  const Natively natively;
+  if (!records() || tracer_->node_of(tensor_of(part))) return;
+  static PyObject* const getattr = attribute_of("builtins", "getattr");
+  fx::Node* owner = tracer_->node_of(tensor_of(wrapper));
+  if (!owner) throw Break{"a tensor that is none of the graph's"};
+  record(getattr, {fx::Arg(*owner), read_arg(name)}, nullptr, part);
+  needs_objects_ = true;
+}
+
+void GraphRecorder::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
+  const Natively natively;
+  if (!records()) return;
+  static PyObject* const set = attribute_of("builtins", "setattr");
+  static PyObject* const remove = attribute_of("builtins", "delattr");
+  fx::Node* owner = tracer_->node_of(tensor_of(wrapper));
+  if (!owner) throw Break{"a tensor that is none of the graph's"};
+  std::vector<fx::Arg> args{fx::Arg(*owner), read_arg(name)};
+  if (value) args.push_back(arg_of(value));
+  record(value ? set : remove, std::move(args), nullptr, Py_None);
+  needs_objects_ = true;
+}
+
+}  // namespace taeda::python

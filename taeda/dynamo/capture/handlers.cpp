@@ -1,0 +1,218 @@
+// Handlers of operators, and what they and the program do to the same objects: Note [World of
+// handlers].
+#include <algorithm>
+
+#include "python/interop/errors.h"
+#include "python/interop/sym_numbers.h"
+#include "taeda/dynamo/capture/attribute_kinds.h"
+#include "taeda/dynamo/capture/capture.h"
+#include "taeda/dynamo/capture/handler_world.h"
+
+namespace taeda::dynamo {
+
+Capture::Capture(Capture& program)
+    : sources_(program.sources_),
+      guards_(program.guards_),
+      recorder_(program.recorder_),
+      modes_(Modes::now()),
+      overrides_(program.recorder_.overrides()),
+      exception_state_(program.exception_state_),
+      program_(&program) {}
+
+Capture& Capture::HandlerWorld::begin() {
+  if (capture_ == nullptr) {
+    capture_.reset(new Capture(program_));
+    session_ = std::make_shared<Session>();
+    session_->capturing = capture_.get();
+  }
+  return *capture_;
+}
+
+PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObject* args) {
+  static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+  Capture& world = begin();
+  const SessionScope scope(session_);
+  const bool was_looked_at = std::exchange(world.is_looked_at_, true);
+  PyObject* result = nullptr;
+  const auto fail = [&](std::string reason) {
+    world.is_broken_ = true;
+    world.reason_ = std::move(reason);
+  };
+  try {
+    if (args == nullptr) throw Break{"an operator of control flow"};
+    Owned method(rule != nullptr ? world.import(rule, world.pin(rule))
+                                 : world.class_attribute(type, name));
+    PyObject* function =
+        PyMethod_Check(method.get()) ? PyMethod_GET_FUNCTION(method.get()) : method.get();
+    if (!PyFunction_Check(function) || world.recorder_.kind_of(function) != CallKind::Entered)
+      throw Break{"a function that is none of Python"};
+    world.taker_ = Taker::Capture;
+    result = PyObject_Call(method.get(), args, nullptr);
+  } catch (const Break& reason) {
+    fail(reason.reason);
+  } catch (const Abandoned& problem) {
+    fail(problem.reason);
+  } catch (const Raised&) {
+  } catch (const Refused&) {
+    fail("an error of the capture");
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  world.taker_ = Taker::C;
+  world.is_looked_at_ = was_looked_at;
+  if (!world.is_broken_) return result;
+  world.is_broken_ = false;
+  reason_ = world.reason_.empty() ? "a break" : world.reason_;
+  Py_CLEAR(result);
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a captured call broke");
+  return nullptr;
+}
+
+// Of the program that of handlers, and the other way round; null where there are none.
+Capture* Capture::other() const { return program_ != nullptr ? program_ : handlers_->capture(); }
+
+// Whether this capture wrote to a container of the program; of a dict, to a key.
+bool Capture::has_changed(PyObject* original, PyObject* key) {
+  const auto own = stand_ins_.find(original);
+  Twin* twin = own == stand_ins_.end() ? nullptr : twin_of(own->second);
+  if (twin == nullptr) return false;
+  if (key == nullptr || !PyDict_Check(own->second) || !is_known_key(key))
+    return is_changed(*twin, own->second);
+  const int is_deleted = PySet_Contains(twin->deleted.get(), key);
+  need(is_deleted);
+  PyObject* now = PyDict_GetItemWithError(own->second, key);
+  PyObject* seen = PyDict_GetItemWithError(twin->seen.get(), key);
+  if (PyErr_Occurred()) throw Raised{};
+  return is_deleted == 1 || now != seen;
+}
+
+bool Capture::has_changed_class(PyTypeObject* type, PyObject* name) const {
+  return std::ranges::any_of(class_writes_, [&](const ClassWrite& write) {
+    return PyType_IsSubtype(type, write.type) && PyUnicode_Compare(write.name, name) == 0;
+  });
+}
+
+static Break written_by_other(bool is_handler) {
+  return Break{is_handler ? "an object that the program wrote to before"
+                          : "an object that a handler of operators wrote to"};
+}
+
+void Capture::check_unwritten(PyObject* original, PyObject* key) {
+  Capture* other = this->other();
+  if (other != nullptr && other->has_changed(original, key))
+    throw written_by_other(program_ != nullptr);
+}
+
+void Capture::check_unwritten_class(PyTypeObject* type, PyObject* name) {
+  const Capture* other = this->other();
+  if (other != nullptr && other->has_changed_class(type, name))
+    throw written_by_other(program_ != nullptr);
+}
+
+void Capture::check_unwritten_cell(PyObject* cell) {
+  Capture* other = this->other();
+  const Outside* outside = other == nullptr ? nullptr : other->find(cell);
+  if (outside != nullptr && outside->is_written) throw written_by_other(program_ != nullptr);
+}
+
+void Capture::check_unwritten_slot(PyObject* object, PyObject* name) {
+  const Capture* other = this->other();
+  if (other != nullptr && !recorder_.is_wrapper(object) && other->members_.contains({object, name}))
+    throw written_by_other(program_ != nullptr);
+}
+
+void Capture::check_untaken(PyObject* iterator) {
+  const Capture* other = this->other();
+  if (other != nullptr && other->iterator_of_part_.contains(iterator))
+    throw written_by_other(program_ != nullptr);
+}
+
+// An object of the program that the other capture met, as this one has it. A new reference.
+PyObject* Capture::known_to_other(PyObject* value) {
+  Capture* other = this->other();
+  const Outside* outside =
+      other == nullptr || recorder_.is_value(value) || find(value) ? nullptr : other->find(value);
+  if (outside == nullptr || outside->source < 0 || outside->original == nullptr)
+    return Py_NewRef(value);
+  return import(outside->original, outside->source);
+}
+
+// Whether a value that a handler gave an object is the same whoever looks at it.
+static bool is_shown(PyObject* value) {
+  if (PyTuple_Check(value)) {
+    PyObject** items = PySequence_Fast_ITEMS(value);
+    return std::all_of(items, items + PyTuple_GET_SIZE(value), is_shown);
+  }
+  return is_immutable(value) || python::is_symbolic(value) || PyType_Check(value) ||
+         PyModule_Check(value) || is_native_function(value);
+}
+
+// What a wrapper has as an attribute: of the program's capture a value of the graph, or one that
+// every look gives.
+PyObject* Capture::part_of(PyObject* wrapper, PyObject* name, PyObject* value) {
+  if (recorder_.is_tensor_value(value)) {
+    recorder_.note_part(wrapper, name, value);
+    return Py_NewRef(value);
+  }
+  Owned own(known_to_other(value));
+  if (program_ == nullptr && find(own.get()) == nullptr && !is_shown(own.get()))
+    throw Break{std::string("an object of class ") + Py_TYPE(value)->tp_name +
+                " that a handler of operators made"};
+  return own.release();
+}
+
+PyObject* Capture::slot_of_wrapper(PyObject* wrapper, PyObject* name) {
+  const Capture* home = program_ != nullptr ? this : other();
+  if (home == nullptr || !recorder_.is_wrapper(wrapper)) return nullptr;
+  const auto written = home->members_.find({wrapper, name});
+  return written == home->members_.end() ? nullptr : written->second.get();
+}
+
+// The graph writes to its object, so that handlers see it.
+void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
+  if (program_ == nullptr) {
+    if (value != nullptr && !recorder_.is_tensor_value(value) && !is_shown(value))
+      throw Break{"a write to an attribute of a tensor that a graph cannot hold"};
+    recorder_.set_part(wrapper, name, value);
+  }
+  PyObject* found = _PyType_Lookup(Py_TYPE(wrapper), name);
+  if (found != nullptr && Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+    Capture& home = program_ != nullptr ? *this : handlers_->begin();
+    home.keep(wrapper);
+    home.keep(name);
+    if (value == nullptr && slot_of_wrapper(wrapper, name) == nullptr) {
+      PyErr_SetObject(PyExc_AttributeError, name);
+      throw Raised{.is_exact = true};
+    }
+    home.members_[{wrapper, name}] = Owned(Py_XNewRef(value));
+    return;
+  }
+  PyObject* names = tensor_attributes_of(wrapper);
+  if (value != nullptr) {
+    dict_set(names, name, value);
+  } else if (!dict_delete(names, name)) {
+    raise_undeletable(wrapper, name);
+  }
+}
+
+// Functions that handlers and wrappers are made with.
+PyObject* Capture::call_of_handlers(const Call& call, CallKind kind) {
+  if (kind == CallKind::MakesWrapper) {
+    for (PyObject* value : call.values) open_deep(value);
+    if (call.positional > 0 && PyType_Check(call.values[0]))
+      check_class(reinterpret_cast<PyTypeObject*>(call.values[0]));
+    Owned args = tuple_of(call);
+    Owned kwargs(need(PyDict_New()));
+    for (size_t i = call.positional; i < call.values.size(); ++i)
+      need(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
+                          call.values[i]));
+    return need(recorder_.make_wrapper(call.callable, args.get(), kwargs.get()));
+  }
+  if (program_ == nullptr) throw Break{"call of " + name_of(call.callable)};
+  if (kind == CallKind::Told) return Py_NewRef(Py_None);
+  const SessionScope natively(nullptr);
+  return need(
+      PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+}
+
+}  // namespace taeda::dynamo
