@@ -304,6 +304,12 @@ static bool reads_attribute(PyObject* function) {
   return owner && Py_IS_TYPE(owner.get(), &PyGetSetDescr_Type);
 }
 
+static bool reads_offset(PyObject* function) {
+  static PyObject* const method =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "storage_offset");
+  return function == method;
+}
+
 // Functions of the package and reads of attributes that give None do nothing else.
 static bool is_of_package(PyObject* function) {
   if (reads_attribute(function)) return true;
@@ -415,6 +421,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   if (!takes_numbers_ && kind_of(function) != CallKind::Number && is_from_data(result.get()))
     throw Break{"a value that only data tells"};
   if (!has_tensors && !is_written && !is_unbacked) {
+    if (reads_offset(function)) note_offset(tensor_of(PyTuple_GET_ITEM(args, 0)));
     const bool is_operator =
         kind_of(reinterpret_cast<PyObject*>(Py_TYPE(function))) == CallKind::Operators;
     if (result.get() != Py_None || (is_of_package(function) && !is_operator))

@@ -160,6 +160,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_from_data(PyObject* value) const;
   // Whether inputs got a history by writes of the program; throw Break where others share it.
   void add_guard(int path, dynamo::TensorGuard guard);
+  void note_offset(const Tensor& t);
   void check_turned(const Tensor& t, PyObject* real) const;
   Tensor turn(Tensor fake, const Tensor& real, std::vector<fx::Node*>& turns);
   void note_histories();

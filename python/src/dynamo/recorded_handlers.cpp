@@ -155,13 +155,12 @@ PyObject* GraphRecorder::call_plainly(PyObject* function, PyObject* args, PyObje
 // ahead of time take it.
 bool GraphRecorder::is_like_plain(PyObject* function, PyObject* args, PyObject* kwargs,
                                   PyObject* result) {
+  // A write to such an object is whatever its handler does.
   bool is_written = false;
-  std::vector<Tensor> given;
-  for_each_argument(args, kwargs, [&](PyObject* o) { given.push_back(tensor_of(o)); });
-  for_each_tensor(result, [&](PyObject* o) {
-    for (const Tensor& t : given) is_written |= t.is_same(tensor_of(o));
+  for_each_argument(args, kwargs, [&](PyObject* given) {
+    for_each_tensor(result, [&](PyObject* o) { is_written |= o == given && has_handler(o); });
   });
-  if (is_written || is_unbacked(result)) return true;
+  if (is_written || is_unbacked(result)) return !is_written;
   const autograd::GradMode unrecorded(false);
   const Asking asking(args, kwargs, /*asks=*/false);
   const Ref plain(PyObject_Call(function, args, kwargs));

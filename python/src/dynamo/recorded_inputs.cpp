@@ -275,6 +275,15 @@ void GraphRecorder::add_guard(int path, dynamo::TensorGuard guard) {
   guards_.tensors.push_back(std::move(guard));
 }
 
+// Where a tensor begins in its memory follows from where inputs do that it is a view of.
+void GraphRecorder::note_offset(const Tensor& t) {
+  for (const Input& input : inputs_) {
+    if (!input.fake.defined() || input.fake.storage() != t.storage()) continue;
+    if (!input.fake.impl()->sym_storage_offset().is_symbolic())
+      guards_.tensors[input.guard].offset = tensor_of(input.real.get()).storage_offset();
+  }
+}
+
 // Tensors of the program with common memory are apart in the graph. One of them that gets a history
 // by a write gives it to the others, where they are views of one tensor.
 void GraphRecorder::check_histories(const Tensor& given) const {

@@ -107,7 +107,6 @@ _REFUSED_METHODS = {
     "map2_",
     "map_",
     "_is_view",
-    "storage_offset",
     "is_set_to",
     "__deepcopy__",
     "__dlpack__",

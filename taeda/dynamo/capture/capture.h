@@ -374,6 +374,7 @@ class Capture final : public Capturing {
   void check_untaken(PyObject* iterator);
   PyObject* part_of(PyObject* wrapper, PyObject* name, PyObject* value);
   void set_part(PyObject* wrapper, PyObject* name, PyObject* value);
+  PyObject* new_part_of(PyObject* object, PyObject* name);
   PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
   PyObject* known_to_other(PyObject* value);
   PyObject* call_of_handlers(const Call& call, CallKind kind);

@@ -106,7 +106,7 @@ bool TensorGuard::fits(PyObject* object) const {
       autograd::requires_grad(t) != requires_grad || t.is_conj() != is_conj ||
       t.is_neg() != is_neg || t.is_inference() != is_inference || t.impl()->has_symbolic_sizes() ||
       t.dim() != static_cast<int64_t>(sizes.size()) ||
-      (is_leaf && autograd::is_leaf(t) != *is_leaf))
+      (is_leaf && autograd::is_leaf(t) != *is_leaf) || (offset && t.storage_offset() != *offset))
     return false;
   const IntList own = t.sizes(), own_strides = t.strides();
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -119,7 +119,7 @@ bool TensorGuard::fits(PyObject* object) const {
 bool FlatTensor::describes(const TensorGuard& guard) {
   const auto is_symbol = [](int64_t v) { return v < 0; };
   return guard.sizes.size() <= kDims && guard.layout == Layout::Strided && !guard.is_conj &&
-         !guard.is_neg && !guard.is_inference && !guard.is_leaf &&
+         !guard.is_neg && !guard.is_inference && !guard.is_leaf && !guard.offset &&
          std::none_of(guard.sizes.begin(), guard.sizes.end(), is_symbol) &&
          std::none_of(guard.strides.begin(), guard.strides.end(), is_symbol);
 }
@@ -176,6 +176,8 @@ std::string TensorGuard::difference(PyObject* object) const {
   }
   if (is_leaf && autograd::is_leaf(t) != *is_leaf)
     return str("is_leaf mismatch. expected is_leaf=", *is_leaf ? 1 : 0);
+  if (offset && t.storage_offset() != *offset)
+    return str("storage offset mismatch. expected ", *offset, ", actual ", t.storage_offset());
   if (!SizeMarks::of(object).are_within(marks)) return "other dimensions are marked";
   return "another tensor";
 }

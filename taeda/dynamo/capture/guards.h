@@ -37,7 +37,9 @@ struct TensorGuard {
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
   SizeMarks marks;                             // a tensor with others asks for another region
-  std::optional<bool> is_leaf = std::nullopt;  // where it was asked
+  // Where they were asked.
+  std::optional<bool> is_leaf = std::nullopt;
+  std::optional<int64_t> offset = std::nullopt;
 
   // Empty where the tensor fits, else what differs.
   std::string difference(PyObject* object) const;

@@ -161,6 +161,17 @@ PyObject* Capture::part_of(PyObject* wrapper, PyObject* name, PyObject* value) {
   return own.release();
 }
 
+// What a handler wrote to an attribute of the program's object, which the graph has by now; null
+// where it wrote nothing. Borrowed.
+PyObject* Capture::new_part_of(PyObject* object, PyObject* name) {
+  Capture* handlers = other();
+  if (handlers == nullptr) return nullptr;
+  PyObject* names = handlers->tensor_attributes_of(object);
+  const Twin* twin = names == nullptr ? nullptr : handlers->twin_of(names);
+  if (twin == nullptr || !handlers->has_changed(twin->original, name)) return nullptr;
+  return PyDict_GetItemWithError(names, name);
+}
+
 PyObject* Capture::slot_of_wrapper(PyObject* wrapper, PyObject* name) {
   const Capture* home = program_ != nullptr ? this : other();
   if (home == nullptr || !recorder_.is_wrapper(wrapper)) return nullptr;
