@@ -54,10 +54,7 @@ class GraphRecorder::Asking {
   Asking(PyObject* args, PyObject* kwargs, bool asks)
       : was_enabled_(dispatch::set_python_key_enabled(true)) {
     for_each_argument(args, kwargs, [&](PyObject* o) {
-      if (!has_handler(o)) return;
-      const Tensor& t = tensor_of(o);
-      changed_.emplace_back(t, t.keys().has(Key::Python));
-      set(t, asks);
+      if (has_handler(o)) set_for_scope(tensor_of(o), asks);
     });
   }
   ~Asking() {
@@ -65,8 +62,18 @@ class GraphRecorder::Asking {
     dispatch::set_python_key_enabled(was_enabled_);
   }
   Asking(const Asking&) = delete;
+  // What a handler gave goes on to the rest of the call.
+  void add(PyObject* result) {
+    for_each_tensor(result, [&](PyObject* o) {
+      if (has_handler(o)) set_for_scope(tensor_of(o), true);
+    });
+  }
 
  private:
+  void set_for_scope(const Tensor& t, bool asks) {
+    changed_.emplace_back(t, t.keys().has(Key::Python));
+    set(t, asks);
+  }
   static void set(const Tensor& t, bool asks) {
     const KeySet key(Key::Python);
     t.impl()->set_keys(asks ? t.keys() | key : t.keys() - key);
@@ -103,8 +110,8 @@ void GraphRecorder::check_memory_of_handlers() const {
 
 PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs) {
   struct Taker final : HandlerTaker {
-    explicit Taker(GraphRecorder& recorder)
-        : recorder(recorder), former(std::exchange(handler_taker, this)) {}
+    Taker(GraphRecorder& recorder, Asking& asking)
+        : recorder(recorder), asking(asking), former(std::exchange(handler_taker, this)) {}
     ~Taker() override { handler_taker = former; }
     PyObject* take(PyTypeObject* type, PyObject* rule, PyObject* given) override {
       struct Scope {
@@ -121,17 +128,24 @@ PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, 
           recorder.is_aside_ = was_aside;
           handler_taker = taker;
         }
-      } const scope(recorder);
-      return recorder.handlers_->ask(type, rule, given);
+      };
+      PyObject* result = nullptr;
+      {
+        const Scope scope(recorder);
+        result = recorder.handlers_->ask(type, rule, given);
+      }
+      if (result) asking.add(result);
+      return result;
     }
     GraphRecorder& recorder;
+    Asking& asking;
     HandlerTaker* former;
   };
   if (!handlers_) throw Break{"a handler of operators"};
   Ref result;
   {
-    const Taker taker(*this);
-    const Asking asking(args, kwargs, /*asks=*/true);
+    Asking asking(args, kwargs, /*asks=*/true);
+    const Taker taker(*this, asking);
     result = Ref(PyObject_Call(function, args, kwargs));
   }
   if (const std::string reason = handlers_->take_break(); !reason.empty()) {

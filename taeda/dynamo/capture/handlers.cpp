@@ -46,6 +46,9 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
         PyMethod_Check(method.get()) ? PyMethod_GET_FUNCTION(method.get()) : method.get();
     if (!PyFunction_Check(function) || world.recorder_.kind_of(function) != CallKind::Entered)
       throw Break{"a function that is none of Python"};
+    // Handlers look the operator up.
+    PyObject* func = PyTuple_GET_ITEM(args, rule != nullptr ? 1 : 0);
+    if (world.find(func) == nullptr) Py_DECREF(world.import(func, world.pin(func)));
     world.taker_ = Taker::Capture;
     result = PyObject_Call(method.get(), args, nullptr);
   } catch (const Break& reason) {
