@@ -351,8 +351,11 @@ bool GraphRecorder::is_argument(int source) const {
 }
 
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
-  // What an autograd Function or a handler reads by itself is no input of its node.
-  if (is_in_rehearsal() || num_handlers_ > 0) return nullptr;
+  // What an autograd Function reads by itself is no input of its node.
+  if (is_in_rehearsal()) return nullptr;
+  // Handlers may read what the program reads.
+  for (const Input& input : inputs_)
+    if (!input.fake.defined() && input.source == source) return Py_NewRef(input.object.get());
   const Natively natively;
   if (told_changes(name).get() != Py_None) {
     history_.changing[name] = true;

@@ -429,7 +429,7 @@ _TABLES = {
     "inspect": lambda m: _as(CONSTANT, m.signature),
     "itertools": _itertools,
     # A record reads the stack, the clock and the process; a logger is the same at every call.
-    "logging": lambda m: [(m.Logger._log, UNKNOWN), (m.getLogger, CONSTANT)],
+    "logging": lambda m: [(m.Logger._log, TOLD), (m.getLogger, CONSTANT)],
     "math": _all_pure,
     "operator": _operators_of_objects,
     "posix": _paths,

@@ -168,6 +168,7 @@ PyObject* Capture::call_extreme(const Call& call) {
 
 PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
+  if (program_ != nullptr && adds_unseen(call)) return Py_NewRef(Py_None);
   put_in_function(call);
   is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
@@ -690,6 +691,9 @@ PyObject* Capture::call(State& state, Call call) {
         return call_native(call, CallKind::Pure);
       case CallKind::Initializes: return initialize_module(call);
       case CallKind::RemovesHook: return remove_hook(call);
+      case CallKind::Told:
+        if (program_ != nullptr) return call_of_handlers(call, CallKind::Told);
+        break;
       case CallKind::Constant: {
         const SessionScope natively(nullptr);
         PyObject* result = need(

@@ -143,6 +143,7 @@ class Capture final : public Capturing {
     PyObject* original = nullptr;  // kept by `held_`
     int source = -1;
     bool is_open = false;
+    bool is_added_to = false;  // by a handler, without a look
     Owned seen;     // of a dict: what was read, by key, as it was put into the twin
     Owned missing;  // a set of keys that were not there, or were deleted
     Owned deleted;  // a set of keys that were deleted, and perhaps written again
@@ -377,6 +378,7 @@ class Capture final : public Capturing {
   PyObject* new_part_of(PyObject* object, PyObject* name);
   PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
   PyObject* known_to_other(PyObject* value);
+  bool adds_unseen(const Call& call);
   PyObject* call_of_handlers(const Call& call, CallKind kind);
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----

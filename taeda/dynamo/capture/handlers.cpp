@@ -33,6 +33,7 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
   Capture& world = begin();
   const SessionScope scope(session_);
   const bool was_looked_at = std::exchange(world.is_looked_at_, true);
+  const Modes modes = Modes::now();
   PyObject* result = nullptr;
   const auto fail = [&](std::string reason) {
     world.is_broken_ = true;
@@ -65,6 +66,7 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
   world.is_looked_at_ = was_looked_at;
   if (!world.is_broken_) return result;
   world.is_broken_ = false;
+  modes.restore();
   reason_ = world.reason_.empty() ? "a break" : world.reason_;
   Py_CLEAR(result);
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a captured call broke");
@@ -207,6 +209,27 @@ void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
   } else if (!dict_delete(names, name)) {
     raise_undeletable(wrapper, name);
   }
+}
+
+// A handler that keeps a list of its calls adds to it at every run: how long it is must not matter.
+// True where nothing is left to do.
+bool Capture::adds_unseen(const Call& call) {
+  Twin* twin = call.values.size() == 2 && call.names == nullptr ? twin_of(call.values[0]) : nullptr;
+  if (twin == nullptr || twin->is_open || !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
+    return false;
+  static PyObject* const list_append =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyList_Type), "append");
+  static PyObject* const set_add =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), "add");
+  static PyObject* const deque_append =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(deque_type()), "append");
+  if (call.callable != list_append && call.callable != set_add && call.callable != deque_append)
+    return false;
+  check_unwritten(twin->original);
+  if (call.callable == set_add) check_hash(call);
+  twin->is_added_to = true;
+  ++writes_;
+  return true;
 }
 
 // Functions that handlers and wrappers are made with.

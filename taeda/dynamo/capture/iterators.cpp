@@ -153,6 +153,7 @@ bool Capture::is_changed(PyObject* container) {
 }
 
 bool Capture::is_changed(const Twin& twin, PyObject* own) {
+  if (twin.is_added_to) return true;
   if (PyDict_Check(own)) {
     if (PySet_GET_SIZE(twin.deleted.get()) > 0) return true;
     Py_ssize_t position = 0;

@@ -46,6 +46,7 @@ PyObject* Capture::call_draw(const Call& call) {
       is_native ? PyCFunction_GET_SELF(call.callable) : PyMethod_GET_SELF(call.callable);
   const Outside* generator = self != nullptr && is_python_generator(self) ? find(self) : nullptr;
   if (generator == nullptr) return nullptr;
+  if (program_ != nullptr) throw Break{"a random number that a run draws"};
   Owned name(need(PyObject_GetAttrString(call.callable, "__name__")));
   const char* text = PyUnicode_AsUTF8(name.get());
   const auto method = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& m) {

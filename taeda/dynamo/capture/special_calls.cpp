@@ -55,6 +55,7 @@ PyObject* Capture::call_function(const Call& call) {
 
 // capture_body(function, args, kwargs, takes_hooks=True)
 PyObject* Capture::call_body(const Call& call) {
+  if (program_ != nullptr) throw Break{"a graph of a handler of operators"};
   const size_t count = call.values.size();
   if (count != 3 && count != 4) throw Break{"capture_body takes three or four arguments"};
   struct HookScope {
@@ -222,6 +223,7 @@ PyObject* Capture::make_unknown() {
 
 // A call that is made behind the graph.
 PyObject* Capture::add_effect(const Call& call) {
+  if (program_ != nullptr) throw Break{"call of " + name_of(call.callable)};
   ++writes_;
   Effect& added = effects_.emplace_back();
   added.callable = call.callable;
@@ -253,6 +255,7 @@ bool Capture::can_tell(PyObject* value) {
 }
 
 PyObject* Capture::add_log(const Call& call) {
+  if (program_ != nullptr) return Py_NewRef(Py_None);  // the run's handler calls it
   static PyObject* const partial = imported("functools", "partial");
   Call told{call.callable, {}, call.positional, nullptr};
   for (size_t i = 0; i < call.positional; ++i) {
@@ -282,6 +285,7 @@ PyObject* Capture::add_log(const Call& call) {
 // for the sake of guards on what it reads. Of a tensor of the program, a call behind the graph.
 PyObject* Capture::call_hook(const Call& call) {
   const auto& values = call.values;
+  if (program_ != nullptr) throw Break{"call of " + name_of(call.callable)};
   if (is_body_without_hooks_) throw Break{"a hook inside of a function of control flow"};
   const bool is_known = values.size() == 2 && call.names == nullptr &&
                         recorder_.is_tensor_value(values[0]) && !is_opaque(values[1]);

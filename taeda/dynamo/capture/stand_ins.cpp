@@ -464,6 +464,7 @@ void Capture::open(PyObject* object) {
   Twin* twin = twin_of(object);
   if (twin == nullptr) return;
   check_unwritten(twin->original);
+  if (twin->is_added_to) throw Break{"a container that a handler of operators adds to"};
   if (twin->is_open) return;
   if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
