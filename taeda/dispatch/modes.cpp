@@ -138,7 +138,12 @@ void set_subclass_handler(SubclassHandler handler) { subclass_handler = handler;
 
 bool set_python_key_enabled(bool enabled) { return std::exchange(is_key_enabled, enabled); }
 
-bool has_no_memory(const Tensor& t) { return t.storage()->device().is_meta() && !t.is_meta(); }
+// A fake tensor that goes to a handler stands for a wrapper.
+bool has_no_memory(const Tensor& t) {
+  constexpr KeySet fake_wrapper = KeySet(Key::Python) | KeySet(Key::Fake);
+  return t.storage()->device().is_meta() &&
+         (!t.is_meta() || (t.keys() & fake_wrapper) == fake_wrapper);
+}
 
 void set_modes(ModeStack modes) {
   stack_of_modes() = std::move(modes);

@@ -242,15 +242,15 @@ class GraphRecorder final : public dynamo::Recorder {
   // Objects of classes with __torch_dispatch__ that handlers and the program made; kept by `kept_`.
   std::unordered_set<const TensorImpl*> wrappers_;
   std::unordered_set<const TensorImpl*> written_;  // whose attributes the program wrote
-  // Whether calls of the graph are right for objects of such classes alone, not for plain tensors.
+  bool has_handlers_ = false;  // that answer calls of the graph
+  // Whether calls of the graph are there for objects of such classes alone, not for plain tensors.
   bool needs_objects_ = false;
   class Asking;
+  Asking* asking_ = nullptr;  // the innermost
   static bool asks_handlers(PyObject* args, PyObject* kwargs);
   void check_attributes(PyObject* args, PyObject* kwargs) const;
-  void check_memory_of_handlers() const;
   PyObject* call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs);
   PyObject* call_plainly(PyObject* function, PyObject* args, PyObject* kwargs);
-  bool is_like_plain(PyObject* function, PyObject* args, PyObject* kwargs, PyObject* result);
   void note_wrappers(PyObject* result);
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);

@@ -15,7 +15,6 @@
 #include "python/src/dispatch/handler_call.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "python/src/fx/fx_types.h"
-#include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/errors.h"
@@ -54,7 +53,10 @@ class GraphRecorder::Asking {
   Asking(PyObject* args, PyObject* kwargs, bool asks)
       : was_enabled_(dispatch::set_python_key_enabled(true)) {
     for_each_argument(args, kwargs, [&](PyObject* o) {
-      if (has_handler(o)) set_for_scope(tensor_of(o), asks);
+      if (!has_handler(o)) return;
+      const Tensor& t = tensor_of(o);
+      changed_.emplace_back(t, t.keys().has(Key::Python));
+      set(t, asks);
     });
   }
   ~Asking() {
@@ -65,15 +67,13 @@ class GraphRecorder::Asking {
   // What a handler gave goes on to the rest of the call.
   void add(PyObject* result) {
     for_each_tensor(result, [&](PyObject* o) {
-      if (has_handler(o)) set_for_scope(tensor_of(o), true);
+      if (!has_handler(o)) return;
+      changed_.emplace_back(tensor_of(o), false);
+      set(tensor_of(o), true);
     });
   }
 
  private:
-  void set_for_scope(const Tensor& t, bool asks) {
-    changed_.emplace_back(t, t.keys().has(Key::Python));
-    set(t, asks);
-  }
   static void set(const Tensor& t, bool asks) {
     const KeySet key(Key::Python);
     t.impl()->set_keys(asks ? t.keys() | key : t.keys() - key);
@@ -96,23 +96,17 @@ void GraphRecorder::check_attributes(PyObject* args, PyObject* kwargs) const {
   });
 }
 
-// Memory that this region wrote to is perhaps written behind the graph.
-void GraphRecorder::check_memory_of_handlers() const {
-  for (const Input& input : inputs_) {
-    if (!input.fake.defined() || class_dispatches(Py_TYPE(input.real.get()))) continue;
-    if (input.fake.impl()->version() == input.version || !handlers_->has_seen(input.real.get()))
-      continue;
-    const bool is_of_graph = std::ranges::any_of(
-        writes_, [&](const auto& write) { return write.second == input.fake.storage(); });
-    if (is_of_graph) throw Break{"a handler of operators that reads memory that was written to"};
-  }
-}
-
 PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs) {
   struct Taker final : HandlerTaker {
     Taker(GraphRecorder& recorder, Asking& asking)
-        : recorder(recorder), asking(asking), former(std::exchange(handler_taker, this)) {}
-    ~Taker() override { handler_taker = former; }
+        : recorder(recorder),
+          asking(asking),
+          former(std::exchange(handler_taker, this)),
+          outer(std::exchange(recorder.asking_, &asking)) {}
+    ~Taker() override {
+      handler_taker = former;
+      recorder.asking_ = outer;
+    }
     PyObject* take(PyTypeObject* type, PyObject* rule, PyObject* given) override {
       struct Scope {
         GraphRecorder& recorder;
@@ -140,6 +134,7 @@ PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, 
     GraphRecorder& recorder;
     Asking& asking;
     HandlerTaker* former;
+    Asking* outer;
   };
   if (!handlers_) throw Break{"a handler of operators"};
   Ref result;
@@ -153,8 +148,7 @@ PyObject* GraphRecorder::call_with_handlers(PyObject* function, PyObject* args, 
     throw Break{reason + ", in a __torch_dispatch__"};
   }
   if (!result) return nullptr;
-  check_memory_of_handlers();
-  if (records() && !needs_objects_) needs_objects_ = !is_like_plain(function, args, kwargs, result.get());
+  has_handlers_ |= records();
   return result.release();
 }
 
@@ -163,34 +157,6 @@ PyObject* GraphRecorder::call_plainly(PyObject* function, PyObject* args, PyObje
   if (num_handlers_ == 0) return PyObject_Call(function, args, kwargs);
   const Asking asking(args, kwargs, /*asks=*/false);
   return PyObject_Call(function, args, kwargs);
-}
-
-// Whether plain tensors would give tensors of the same kinds and sizes, as programs that are traced
-// ahead of time take it.
-bool GraphRecorder::is_like_plain(PyObject* function, PyObject* args, PyObject* kwargs,
-                                  PyObject* result) {
-  // A write to such an object is whatever its handler does.
-  bool is_written = false;
-  for_each_argument(args, kwargs, [&](PyObject* given) {
-    for_each_tensor(result, [&](PyObject* o) { is_written |= o == given && has_handler(o); });
-  });
-  if (is_written || is_unbacked(result)) return !is_written;
-  const autograd::GradMode unrecorded(false);
-  const Asking asking(args, kwargs, /*asks=*/false);
-  const Ref plain(PyObject_Call(function, args, kwargs));
-  if (!plain) {
-    PyErr_Clear();
-    return false;
-  }
-  std::vector<Tensor> own, others;
-  for_each_tensor(result, [&](PyObject* o) { own.push_back(tensor_of(o)); });
-  for_each_tensor(plain.get(), [&](PyObject* o) { others.push_back(tensor_of(o)); });
-  const auto is_like = [](const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && a.device() == b.device() &&
-           a.sym_sizes() == SymIntList(b.sym_sizes()) &&
-           a.sym_strides() == SymIntList(b.sym_strides());
-  };
-  return std::ranges::equal(own, others, is_like);
 }
 
 bool GraphRecorder::is_wrapper(PyObject* value) const {
@@ -218,7 +184,9 @@ PyObject* GraphRecorder::make_wrapper(PyObject* function, PyObject* args, PyObje
     autograd::set_requires_grad(fake, true);
   }
   Ref made(checked(tensor_object(Py_TYPE(real.get()), fake)));
-  fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
+  // A handler has it as it is at a run.
+  if (num_handlers_ > 0) asking_->add(made.get());
+  else fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
   wrappers_.insert(fake.impl());
   kept_.push_back(Ref::share(made.get()));
   if (records()) {

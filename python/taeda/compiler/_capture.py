@@ -117,9 +117,10 @@ class CapturedGraph:
     Plans are made of it in C++; the classes of Python for graphs are loaded for those who look.
     """
 
-    def __init__(self, bare, bodies):
+    def __init__(self, bare, bodies, needs_objects=False):
         self._bare = bare
         self._bodies = bodies
+        self._needs_objects = needs_objects
         self._module = None
 
     def __getattr__(self, name):
@@ -143,6 +144,8 @@ class CapturedGraph:
             from taeda.fx.graph_module import GraphModule
 
             self._module = GraphModule(with_bodies(self.graph, self._bodies), self.graph)
+            if self._needs_objects:
+                self._module.meta["needs_objects"] = True
         return self._module
 
 

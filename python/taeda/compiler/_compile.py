@@ -159,8 +159,8 @@ def _graph_compiler(context):
     """What the capture calls with a graph."""
     made = []  # lives as long as the function, so that wait() finds what was compiled for it
 
-    def compile_graph(bare_graph, inputs, bodies, needs_objects=False):
-        captured = CapturedGraph(bare_graph, bodies)
+    def compile_graph(bare_graph, inputs, bodies, has_handlers=False, needs_objects=False):
+        captured = CapturedGraph(bare_graph, bodies, needs_objects)
         num_calls = captured.num_calls
         _count(num_calls)
         _print_graph(captured)
@@ -171,8 +171,9 @@ def _graph_compiler(context):
             is_own = _is_of_package(backend)
             calls = None if is_own else _calls_of(captured)
             with measured(num_calls, len(inputs)):
-                if is_own and needs_objects:
-                    # A trace ahead of time takes objects of classes with handlers for plain ones.
+                if is_own and has_handlers:
+                    # Objects with handlers have no memory for kernels, and a trace takes them for
+                    # plain tensors.
                     compiled = captured.module.forward
                 elif isinstance(backend, InductorBackend):
                     compiled = backend.compile_captured(captured, inputs)

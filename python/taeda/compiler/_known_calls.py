@@ -154,6 +154,7 @@ _SUBSTITUTES = {
     "taeda": {"get_rng_state": "_random_substitutes", "set_rng_state": "_random_substitutes"},
     "taeda._C": {
         "_DisableTorchDispatch": "_scope_substitutes",
+        "_disabled_torch_function_impl": "_scope_substitutes",
         "manual_seed": "_random_substitutes",
         "tensor": "_value_substitutes",
     },
@@ -357,6 +358,7 @@ def _extension(module):
     yield from _as(PURE, guard, guard.__enter__, guard.__exit__)
     for guard in (_C._DisableTorchDispatch, _C._RestorePythonTLSSnapshot):
         yield from _as(OF_HANDLERS, guard, guard.__enter__, guard.__exit__)
+    yield _C._disabled_torch_dispatch_impl, OF_HANDLERS
     yield from _as(OF_HANDLERS, _C._is_memoryless, _C._set_storage_of, _C._set_geometry_of)
     yield _C._run_backward, IN_TRANSFORM
     yield vars(_C._FunctionBase)["apply"], FUNCTION

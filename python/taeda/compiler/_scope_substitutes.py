@@ -23,6 +23,12 @@ def _without_modes():
     return contextlib.nullcontext()
 
 
+def _call_unasked(func, types, args=(), kwargs=None):
+    """What a class that is not asked answers."""
+    with _C.DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
 def _compile(model=None, **settings):
     """A function that a captured program compiles is captured with it; modules get wrappers."""
     if model is None:
@@ -38,4 +44,5 @@ SUBSTITUTES = {
     compiler.is_compiling: _yes,
     compiler.is_exporting: _no,
     _C._DisableTorchDispatch: _without_modes,
+    _C._disabled_torch_function_impl: _call_unasked,
 }

@@ -512,6 +512,7 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
   static PyObject* const reader = interned("__getattribute__");
   if (PyFunction_Check(_PyType_Lookup(type, reader)))
     throw Break{"a class of tensors with a __getattribute__ of its own"};
+  if (PyObject* own = own_part_of(object, name)) return Py_NewRef(own);
   if (PyObject* own = program_ == nullptr && real != nullptr ? new_part_of(object, name) : nullptr)
     return part_of(object, name, own);
   if (PyObject* own = own_attribute_of_tensor(object, type, name))

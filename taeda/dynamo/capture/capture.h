@@ -374,6 +374,8 @@ class Capture final : public Capturing {
   void check_unwritten_slot(PyObject* object, PyObject* name);
   void check_untaken(PyObject* iterator);
   PyObject* part_of(PyObject* wrapper, PyObject* name, PyObject* value);
+  PyObject* own_part_of(PyObject* wrapper, PyObject* name);
+  bool set_own_part(PyObject* wrapper, PyObject* name, PyObject* value);
   void set_part(PyObject* wrapper, PyObject* name, PyObject* value);
   PyObject* new_part_of(PyObject* object, PyObject* name);
   PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
@@ -587,6 +589,8 @@ class Capture final : public Capturing {
   PyObject* exception_state_ = nullptr;
   std::unique_ptr<HandlerWorld> handlers_;  // of the program's capture
   Capture* program_ = nullptr;              // of that of handlers: the program's
+  // What the program wrote to attributes of wrappers and no graph can hold, by wrapper: a dict.
+  std::unordered_map<PyObject*, Owned> own_parts_;
 };
 
 }  // namespace taeda::dynamo

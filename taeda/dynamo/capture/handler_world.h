@@ -21,9 +21,6 @@ class Capture::HandlerWorld final : public Handlers {
 
   PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) override;
   std::string take_break() override { return std::exchange(reason_, {}); }
-  bool has_seen(PyObject* real) const override {
-    return capture_ != nullptr && capture_->stand_ins_.contains(real);
-  }
   // Null until the first handler, or wrapper, needs it.
   Capture* capture() const { return capture_.get(); }
   Capture& begin();

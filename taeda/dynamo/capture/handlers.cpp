@@ -4,6 +4,7 @@
 
 #include "python/interop/errors.h"
 #include "python/interop/sym_numbers.h"
+#include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/attribute_kinds.h"
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/capture/handler_world.h"
@@ -184,11 +185,35 @@ PyObject* Capture::slot_of_wrapper(PyObject* wrapper, PyObject* name) {
   return written == home->members_.end() ? nullptr : written->second.get();
 }
 
+// Of the program, what it wrote there and is written behind the graph; null where that is nothing.
+// Borrowed.
+PyObject* Capture::own_part_of(PyObject* wrapper, PyObject* name) {
+  const auto own = own_parts_.find(wrapper);
+  return own == own_parts_.end() ? nullptr : PyDict_GetItemWithError(own->second.get(), name);
+}
+
+// Values that no graph holds are written behind it; false for others. A handler that looks at the
+// object later would miss them.
+bool Capture::set_own_part(PyObject* wrapper, PyObject* name, PyObject* value) {
+  const bool was_own = own_part_of(wrapper, name) != nullptr;
+  const bool is_of_graph =
+      value == nullptr || recorder_.is_tensor_value(value) || is_shown(value);
+  if (is_of_graph && !was_own) return false;
+  PyObject* found = _PyType_Lookup(Py_TYPE(wrapper), name);
+  if (value == nullptr || (found != nullptr && is_data_descriptor(found)))
+    throw Break{"a write to an attribute of a tensor"};
+  recorder_.note_attribute(wrapper);
+  Owned& names = own_parts_[wrapper];
+  if (!names) names = Owned(need(PyDict_New()));
+  keep(wrapper);
+  need(PyDict_SetItem(names.get(), name, value));
+  return true;
+}
+
 // The graph writes to its object, so that handlers see it.
 void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
   if (program_ == nullptr) {
-    if (value != nullptr && !recorder_.is_tensor_value(value) && !is_shown(value))
-      throw Break{"a write to an attribute of a tensor that a graph cannot hold"};
+    if (set_own_part(wrapper, name, value)) return;
     recorder_.set_part(wrapper, name, value);
   }
   PyObject* found = _PyType_Lookup(Py_TYPE(wrapper), name);
@@ -247,6 +272,19 @@ PyObject* Capture::call_of_handlers(const Call& call, CallKind kind) {
   }
   if (program_ == nullptr) throw Break{"call of " + name_of(call.callable)};
   if (kind == CallKind::Told) return Py_NewRef(Py_None);
+  static PyObject* const disabled = imported("taeda._C", "_disabled_torch_dispatch_impl");
+  if (call.callable == disabled) {
+    // (func, types, args=(), kwargs=None)
+    const size_t count = call.values.size();
+    if (call.names != nullptr || count < 2 || count > 4) throw Break{"call of a handler"};
+    Owned args(need(count > 2 ? PySequence_Tuple(call.values[2]) : PyTuple_New(0)));
+    PyObject* kwargs = count > 3 && call.values[3] != Py_None ? call.values[3] : nullptr;
+    struct Disabled {
+      bool was_on = dispatch::set_python_key_enabled(false);
+      ~Disabled() { dispatch::set_python_key_enabled(was_on); }
+    } const without_handlers;
+    return need(recorder_.call(call.values[0], args.get(), kwargs));
+  }
   const SessionScope natively(nullptr);
   return need(
       PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));

@@ -280,7 +280,13 @@ class Recipes {
     check_levels(object);
     int made = add({.kind = Action::Kind::Output, .number = capture_.recorder_.output(object)});
     // The graph's object has them.
-    if (capture_.recorder_.is_wrapper(object)) return note(object, made);
+    if (capture_.recorder_.is_wrapper(object)) {
+      note(object, made);
+      const auto own = capture_.own_parts_.find(object);
+      if (own != capture_.own_parts_.end())
+        fill_dict(Action::Kind::FillInstance, made, own->second.get());
+      return made;
+    }
     if (capture_.recorder_.gets_class(object)) {
       static PyObject* const as_subclass =
           PyObject_GetAttrString(imported("taeda._C", "Tensor"), "as_subclass");

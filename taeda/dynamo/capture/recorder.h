@@ -64,8 +64,6 @@ class Handlers {
   virtual PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) = 0;
   // Why a handler was not evaluated to its end since the last question; empty: it was.
   virtual std::string take_break() = 0;
-  // Whether a handler looked at a tensor of the program.
-  virtual bool has_seen(PyObject* real) const = 0;
 };
 
 class Recorder {

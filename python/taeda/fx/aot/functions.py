@@ -488,6 +488,9 @@ def aot_module_simplified(
     **_,
 ):
     """The forward of a module compiled at once for these arguments, which must be a flat list."""
+    if getattr(mod, "meta", {}).get("needs_objects"):
+        # It reads attributes of tensors whose classes have handlers, which no trace shows.
+        return mod.forward
     compilers = compiler_options(
         fw_compiler,
         bw_compiler,
