@@ -251,6 +251,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void check_attributes(PyObject* args, PyObject* kwargs) const;
   PyObject* call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs);
   PyObject* call_plainly(PyObject* function, PyObject* args, PyObject* kwargs);
+  void note_made_wrapper(PyObject* made);
   void note_wrappers(PyObject* result);
   class ModeInPlace;
   bool ask_overrides(PyObject* function, PyObject* args, PyObject* kwargs, Ref& answer);

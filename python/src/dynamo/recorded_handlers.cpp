@@ -184,17 +184,25 @@ PyObject* GraphRecorder::make_wrapper(PyObject* function, PyObject* args, PyObje
     autograd::set_requires_grad(fake, true);
   }
   Ref made(checked(tensor_object(Py_TYPE(real.get()), fake)));
-  // A handler has it as it is at a run.
-  if (num_handlers_ > 0) asking_->add(made.get());
-  else fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
-  wrappers_.insert(fake.impl());
-  kept_.push_back(Ref::share(made.get()));
+  note_made_wrapper(made.get());
   if (records()) {
     static PyObject* const make = attribute_of("taeda.compiler._wrappers", "make_wrapper");
     record(make, args_of(args), kwargs, made.get());
-    needs_objects_ = true;
   }
   return made.release();
+}
+
+// An object that a handler or the program made just now.
+void GraphRecorder::note_made_wrapper(PyObject* made) {
+  const Tensor& fake = tensor_of(made);
+  if (num_handlers_ > 0) {
+    asking_->add(made);  // the handler has it as it is at a run
+  } else {
+    fake.impl()->set_keys(fake.keys() - KeySet(Key::Python));
+    needs_objects_ = true;
+  }
+  wrappers_.insert(fake.impl());
+  kept_.push_back(Ref::share(made));
 }
 
 void GraphRecorder::note_part(PyObject* wrapper, PyObject* name, PyObject* part) {

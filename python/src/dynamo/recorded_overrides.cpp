@@ -6,6 +6,7 @@
 #include "python/interop/wrap.h"
 #include "python/src/dispatch/handler_call.h"
 #include "python/src/dynamo/recorder_parts.h"
+#include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/errors.h"
@@ -124,13 +125,20 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
   if (!node && records()) throw Break{"a tensor that is none of the graph's"};
   auto* cls = reinterpret_cast<PyTypeObject*>(type);
   if (!PyType_IsSubtype(cls, tensor_type)) throw Break{"a class that is none of tensors"};
-  if (class_dispatches(cls)) throw Break{"an object of a class that sees operators"};
   Tensor alias;
   {
     const dispatch::ActiveMode active(*mode_);
     alias = taeda::alias(tensor_of(tensor));
   }
   Ref made(checked(cls == tensor_type ? wrap(alias) : tensor_object(cls, alias)));
+  if (class_dispatches(cls)) {
+    // Its handlers are asked when the graph runs.
+    static PyObject* const as_subclass =
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "as_subclass");
+    note_made_wrapper(made.get());
+    if (node && records()) record(as_subclass, {fx::Arg(*node), read_arg(type)}, nullptr, made.get());
+    return made.release();
+  }
   if (node) tracer_->track(alias, *node);
   made_.insert(alias.impl());
   kept_.push_back(Ref::share(made.get()));
