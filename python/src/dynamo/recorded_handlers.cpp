@@ -177,7 +177,7 @@ PyObject* GraphRecorder::make_wrapper(PyObject* function, PyObject* args, PyObje
   if (!real) return nullptr;
   const Tensor& t = tensor_of(real.get());
   if (const auto* extra = t.impl()->extra_or_null(); extra && extra->read_from_class != 0)
-    throw Break{"a wrapper whose class tells its sizes"};
+    throw Break{"a tensor whose class tells its sizes"};
   Tensor fake = mode_->from_tensor(t);
   if (autograd::requires_grad(t)) {
     if (records()) throw Break{"a tensor that is made with requires_grad=True"};

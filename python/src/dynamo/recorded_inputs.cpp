@@ -185,6 +185,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
   const std::string name = is_turned ? sources_.text(path) : given_name;
   if (fx::is_fake(t) || t.impl()->has_symbolic_sizes() || dispatch::wrapper_of(t))
     throw Break{"a fake tensor of the program"};
+  if (const TensorExtra* extra = t.impl()->extra_or_null(); extra && extra->read_from_class != 0)
+    throw Break{"a tensor whose class tells its sizes"};
   if (t.layout() != Layout::Strided) throw Break{"a tensor that is not strided"};
   if (const auto* base = t.impl()->view_base())
     for (const Input& input : inputs_)

@@ -193,6 +193,7 @@ PyObject* Capture::super_data(PyObject* type, PyObject* object, PyObject* name) 
     PyObject* found = names == nullptr ? nullptr : PyDict_GetItemWithError(names, name);
     if (found == nullptr && PyErr_Occurred()) throw Raised{};
     bool is_written = false;
+    check_unwritten_class(reinterpret_cast<PyTypeObject*>(base), name);
     if (!class_writes_.empty())
       class_lookup(reinterpret_cast<PyTypeObject*>(base), name, is_written);
     if (is_written) throw Break{"data behind super() that the program wrote"};
@@ -517,7 +518,9 @@ PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {
     return part_of(object, name, own);
   if (PyObject* own = own_attribute_of_tensor(object, type, name))
     return recorder_.is_wrapper(object) ? part_of(object, name, own) : Py_NewRef(own);
-  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  bool is_written = false;
+  PyObject* found = class_lookup(Py_TYPE(object), name, is_written);
+  if (is_written) return Py_NewRef(found);
   PyObject* plain = _PyType_Lookup(recorder_.plain_class(), name);
   // What the program's class says.
   if (found != nullptr && found != plain && type == Py_TYPE(object))

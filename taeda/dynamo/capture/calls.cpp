@@ -455,6 +455,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     if (callable == len_ && count == 1) {
       if (PyObject* length = length_of(values[0])) return length;
       Twin* twin = twin_of(values[0]);
+      if (twin != nullptr) check_unwritten(twin->original);
       if (twin != nullptr && !twin->is_open && PyDict_Check(values[0]) &&
           PyDict_GET_SIZE(values[0]) == PyDict_GET_SIZE(twin->seen.get())) {
         check(Check::Kind::Length, twin->source, nullptr, PyDict_GET_SIZE(twin->original));

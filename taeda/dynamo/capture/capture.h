@@ -143,11 +143,11 @@ class Capture final : public Capturing {
     PyObject* original = nullptr;  // kept by `held_`
     int source = -1;
     bool is_open = false;
-    bool is_added_to = false;  // by a handler, without a look
     Owned seen;     // of a dict: what was read, by key, as it was put into the twin
     Owned missing;  // a set of keys that were not there, or were deleted
     Owned deleted;  // a set of keys that were deleted, and perhaps written again
     std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
+    std::vector<Owned> added;         // by a handler, which did not look inside
     Owned keys;  // of an open dict some of whose keys are objects: a dict of the keys' stand-ins
   };
   struct Outside {

@@ -8,7 +8,9 @@ namespace taeda::dynamo {
 
 // __dict__ of a class: a view of a dict with stand-ins. The class does not change.
 PyObject* Capture::names_of_class(PyTypeObject* type) {
-  if (!class_writes_.empty()) throw Break{"the names of a class behind a write to one"};
+  const Capture* other = this->other();
+  if (!class_writes_.empty() || (other != nullptr && !other->class_writes_.empty()))
+    throw Break{"the names of a class behind a write to one"};
   auto* object = reinterpret_cast<PyObject*>(type);
   // Its class may have another attribute of that name.
   static PyObject* const name = interned("__dict__");

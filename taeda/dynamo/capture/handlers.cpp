@@ -236,7 +236,8 @@ void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
   }
 }
 
-// A handler that keeps a list of its calls adds to it at every run: how long it is must not matter.
+// A handler that keeps a list of its calls adds to it at every run: how long it is must not matter
+// where nothing looks at it.
 // True where nothing is left to do.
 bool Capture::adds_unseen(const Call& call) {
   Twin* twin = call.values.size() == 2 && call.names == nullptr ? twin_of(call.values[0]) : nullptr;
@@ -252,7 +253,7 @@ bool Capture::adds_unseen(const Call& call) {
     return false;
   check_unwritten(twin->original);
   if (call.callable == set_add) check_hash(call);
-  twin->is_added_to = true;
+  twin->added.emplace_back(Py_NewRef(call.values[1]));
   ++writes_;
   return true;
 }

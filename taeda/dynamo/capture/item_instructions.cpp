@@ -144,7 +144,8 @@ Flow Capture::contains(State& state, int argument) {
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
-  if (twin != nullptr && !twin->is_open && PySet_Check(container)) {
+  if (twin != nullptr && !twin->is_open && PySet_Check(container) && twin->added.empty()) {
+    check_unwritten(twin->original);
     if (const PyObject* is_there = find_in_set(*twin, value)) {
       Py_DECREF(state.pop());
       Py_DECREF(state.pop());

@@ -153,7 +153,7 @@ bool Capture::is_changed(PyObject* container) {
 }
 
 bool Capture::is_changed(const Twin& twin, PyObject* own) {
-  if (twin.is_added_to) return true;
+  if (!twin.added.empty()) return true;
   if (PyDict_Check(own)) {
     if (PySet_GET_SIZE(twin.deleted.get()) > 0) return true;
     Py_ssize_t position = 0;
@@ -191,8 +191,10 @@ PyObject* Capture::next_of(PyObject* iterator) {
     if (owner->second != iterator) throw unknown();
     if (PyObject* dict = iterated_dict(part)) containers.push_back(dict);
   }
-  for (PyObject* container : containers)
+  for (PyObject* container : containers) {
+    check_unwritten(container);
     if (is_changed(container)) throw unknown();
+  }
   auto at = std::find_if(taken_.begin(), taken_.end(),
                          [&](const Taken& taken) { return taken.iterator == iterator; });
   if (at == taken_.end()) at = taken_.insert(taken_.end(), {.iterator = iterator});

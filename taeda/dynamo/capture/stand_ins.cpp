@@ -421,7 +421,9 @@ PyObject* Capture::make_twin(PyObject* real, int source) {
   outside_[made].twin = twin.get();
   twins_.push_back(std::move(twin));
   // Methods of other classes may read them as they like.
-  if (!is_lazy_dict(made) && !PyList_CheckExact(made) && !PySet_CheckExact(made)) open(made);
+  const bool is_looked_at = program_ == nullptr || type != deque_type();
+  if (!is_lazy_dict(made) && !PyList_CheckExact(made) && !PySet_CheckExact(made) && is_looked_at)
+    open(made);
   return made;
 }
 
@@ -464,7 +466,6 @@ void Capture::open(PyObject* object) {
   Twin* twin = twin_of(object);
   if (twin == nullptr) return;
   check_unwritten(twin->original);
-  if (twin->is_added_to) throw Break{"a container that a handler of operators adds to"};
   if (twin->is_open) return;
   if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
@@ -485,17 +486,22 @@ void Capture::open(PyObject* object) {
                               sources_.of(Step::Index, twin->source, static_cast<int>(i))));
   }
   twin->is_open = true;
-  for (Owned& item : own) {
+  const auto add = [&](PyObject* item) {
     if (PyAnySet_Check(object)) {
-      need(PySet_Add(object, item.get()));
+      need(PySet_Add(object, item));
     } else if (PyList_Check(object)) {
-      need(PyList_Append(object, item.get()));
+      need(PyList_Append(object, item));
     } else {
-      Owned done(need(PyObject_CallMethod(object, "append", "(O)", item.get())));
+      Owned done(need(PyObject_CallMethod(object, "append", "(O)", item)));
     }
+  };
+  for (Owned& item : own) {
+    add(item.get());
     keep(item.get());
     twin->snapshot.push_back(item.get());
   }
+  for (Owned& item : twin->added) add(item.get());
+  twin->added.clear();
   if (has_objects) note_order(object, own);
 }
 
