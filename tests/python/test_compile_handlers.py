@@ -1,7 +1,9 @@
 """Captures know what classes with `__torch_dispatch__` answer, and what their handlers write."""
 
 import collections
+import dataclasses
 import itertools
+import typing
 
 import pytest
 from taeda.utils._python_dispatch import return_and_correct_aliasing
@@ -264,6 +266,70 @@ def test_wrappers_that_the_program_makes(backend):
     compiled = t.compile(program, backend=backend, fullgraph=True)
     for _ in range(2):
         assert shown(compiled(values())) == shown(program(values()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a wrapper holds its numbers."""
+
+    bits: int
+    by_row: bool = True
+
+
+Settings = collections.namedtuple("Settings", "pad")
+
+
+class Rounded(t.Tensor):
+    """Numbers of few bits, with a table of handlers."""
+
+    __slots__ = ("layout", "numbers", "scale", "settings")
+    table: typing.ClassVar[dict] = {}
+
+    @staticmethod
+    def __new__(cls, numbers, scale, layout, settings=Settings(0)):
+        self = t.Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=scale.dtype)
+        self.numbers, self.scale, self.layout, self.settings = numbers, scale, layout, settings
+        return self
+
+    @classmethod
+    def of(cls, x, layout):
+        scale = x.abs().amax(1, keepdim=True) / 2 ** (layout.bits - 1)
+        return cls((x / scale).round().to(t.int8), scale, layout)
+
+    def plain(self):
+        return self.numbers.to(self.scale.dtype) * self.scale
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if func not in cls.table:
+            raise NotImplementedError(f"no {func}")
+        return cls.table[func](func, *args, **(kwargs or {}))
+
+
+def each(func, x):
+    return Rounded(func(x.numbers), func(x.scale), x.layout, x.settings)
+
+
+def rounded_product(func, a, b):
+    assert b.settings.pad == 0 and b.layout.by_row
+    return func(a, b.numbers.to(a.dtype)) * b.scale
+
+
+Rounded.table |= {aten.t.default: each, aten.detach.default: each, aten.mm.default: rounded_product}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_wrappers_with_settings(backend):
+    def program(x, w):
+        made = Rounded.of(x, Layout(w.layout.bits + 1))
+        y = t.nn.functional.linear(x, w)
+        same = made.t().layout == Layout(5), w.t().settings, type(made.t()).__name__
+        return y, same, made.plain(), t.nn.functional.linear(x, made), made.layout.bits
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for _ in range(2):
+        w = Rounded.of(values() + 1, Layout(4))
+        assert shown(compiled(values(), w)) == shown(program(values(), w))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -66,9 +66,9 @@ Ref HandlerCall::ask(PyObject* handler) const {
   PyObject* const rule = dispatch_rule(overload_, Py_TYPE(handler));
   if (handler_taker && is_tensor(handler) && fx::is_fake(tensor_of(handler))) {
     PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(handler));
-    const Ref given(checked(
-        rule ? PyTuple_Pack(5, type, overload_, types_.get(), args_.get(), kwargs_.get())
-             : PyTuple_Pack(4, overload_, types_.get(), args_.get(), kwargs_.get())));
+    const Ref given(
+        checked(rule ? PyTuple_Pack(5, type, overload_, types_.get(), args_.get(), kwargs_.get())
+                     : PyTuple_Pack(4, overload_, types_.get(), args_.get(), kwargs_.get())));
     return Ref(checked(handler_taker->take(Py_TYPE(handler), rule, given.get())));
   }
   if (rule) {

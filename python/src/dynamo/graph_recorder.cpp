@@ -618,8 +618,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
       const Ref graph(wrap_graph_bare(graph_));
       const Ref made(checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None,
-          has_handlers_ || needs_objects_ ? Py_True : Py_False,
-          needs_objects_ ? Py_True : Py_False, nullptr)));
+          has_handlers_ || needs_objects_ ? Py_True : Py_False, needs_objects_ ? Py_True : Py_False,
+          nullptr)));
       PyObject *callable = nullptr, *is_foreign = nullptr;
       if (!PyArg_UnpackTuple(made.get(), "compile", 2, 2, &callable, &is_foreign))
         throw_python_error();

@@ -67,7 +67,7 @@ class GraphRecorder final : public dynamo::Recorder {
   bool is_wrapper(PyObject* value) const override;
   PyObject* make_wrapper(PyObject* function, PyObject* args, PyObject* kwargs) override;
   void note_part(PyObject* wrapper, PyObject* name, PyObject* part) override;
-  void set_part(PyObject* wrapper, PyObject* name, PyObject* value) override;
+  void set_part(PyObject* wrapper, PyObject* name, PyObject* value, bool is_object) override;
   void note_attribute(PyObject* tensor) override { written_.insert(tensor_of(tensor).impl()); }
   PyObject* make_subclass(PyObject* tensor, PyObject* type) override;
   PyTypeObject* plain_class() const override;
@@ -242,7 +242,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // Objects of classes with __torch_dispatch__ that handlers and the program made; kept by `kept_`.
   std::unordered_set<const TensorImpl*> wrappers_;
   std::unordered_set<const TensorImpl*> written_;  // whose attributes the program wrote
-  bool has_handlers_ = false;  // that answer calls of the graph
+  bool has_handlers_ = false;                      // that answer calls of the graph
   // Whether calls of the graph are there for objects of such classes alone, not for plain tensors.
   bool needs_objects_ = false;
   class Asking;

@@ -16,6 +16,7 @@
 #include "python/src/dynamo/recorder_parts.h"
 #include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/base/str.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/fx/fake.h"
@@ -215,7 +216,7 @@ void GraphRecorder::note_part(PyObject* wrapper, PyObject* name, PyObject* part)
   needs_objects_ = true;
 }
 
-void GraphRecorder::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
+void GraphRecorder::set_part(PyObject* wrapper, PyObject* name, PyObject* value, bool is_object) {
   const Natively natively;
   if (!records()) return;
   static PyObject* const set = attribute_of("builtins", "setattr");
@@ -223,6 +224,8 @@ void GraphRecorder::set_part(PyObject* wrapper, PyObject* name, PyObject* value)
   fx::Node* owner = tracer_->node_of(tensor_of(wrapper));
   if (!owner) throw Break{"a tensor that is none of the graph's"};
   std::vector<fx::Arg> args{fx::Arg(*owner), read_arg(name)};
+  if (is_object && !name_of_body_.contains(value))
+    add_body(value, str("object_", name_of_body_.size()));
   if (value) args.push_back(arg_of(value));
   record(value ? set : remove, std::move(args), nullptr, Py_None);
   needs_objects_ = true;

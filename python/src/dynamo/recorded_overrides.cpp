@@ -136,7 +136,8 @@ PyObject* GraphRecorder::make_subclass(PyObject* tensor, PyObject* type) {
     static PyObject* const as_subclass =
         PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "as_subclass");
     note_made_wrapper(made.get());
-    if (node && records()) record(as_subclass, {fx::Arg(*node), read_arg(type)}, nullptr, made.get());
+    if (node && records())
+      record(as_subclass, {fx::Arg(*node), read_arg(type)}, nullptr, made.get());
     return made.release();
   }
   if (node) tracer_->track(alias, *node);

@@ -613,8 +613,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     }
   }
   const bool is_outside = program_ != nullptr && recorder_.is_tensor_value(object);
-  if (is_outside && (is_named(name, "grad") || is_named(name, "data") ||
-                     is_named(name, "requires_grad")))
+  if (is_outside &&
+      (is_named(name, "grad") || is_named(name, "data") || is_named(name, "requires_grad")))
     throw Break{"a write to an attribute of a tensor"};
   if (is_named(name, "grad") && value != nullptr && recorder_.is_tensor_value(object) &&
       (value == Py_None || recorder_.is_tensor_value(value))) {

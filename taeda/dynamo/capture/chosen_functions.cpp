@@ -125,7 +125,8 @@ PyObject* Capture::call_cached(const Call& call, PyObject* function) {
   const bool is_known = std::all_of(call.values.begin(), call.values.end(), is_kept);
   Owned memory = is_known && has_memory(call.callable) ? memory_of(call.callable) : Owned();
   if (memory) return call_remembered(call, function, memory.get());
-  if (is_whole_ || num_rehearsals_ > 0 || program_ != nullptr) return rehearse(call, function).release();
+  if (is_whole_ || num_rehearsals_ > 0 || program_ != nullptr)
+    return rehearse(call, function).release();
   throw Break{is_known ? "a function that counts its calls"
                        : "a function that remembers its results, of values that change"};
 }

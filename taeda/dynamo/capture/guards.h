@@ -36,7 +36,7 @@ struct TensorGuard {
   Layout layout;
   bool requires_grad, is_conj, is_neg, is_inference;
   IntVec sizes, strides;
-  SizeMarks marks;                             // a tensor with others asks for another region
+  SizeMarks marks;  // a tensor with others asks for another region
   // Where they were asked.
   std::optional<bool> is_leaf = std::nullopt;
   std::optional<int64_t> offset = std::nullopt;

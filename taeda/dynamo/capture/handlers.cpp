@@ -143,11 +143,30 @@ PyObject* Capture::known_to_other(PyObject* value) {
   return import(outside->original, outside->source);
 }
 
-// Whether a value that a handler gave an object is the same whoever looks at it.
+// An instance of a frozen data class.
+static bool is_frozen(PyObject* object) {
+  static PyObject* const params_name = PyUnicode_InternFromString("__dataclass_params__");
+  PyObject* params = _PyType_Lookup(Py_TYPE(object), params_name);
+  if (params == nullptr || !is_plain_instance(Py_TYPE(object))) return false;
+  Owned frozen(PyObject_GetAttrString(params, "frozen"));
+  if (!frozen) PyErr_Clear();
+  return frozen.get() == Py_True;
+}
+
+// Whether a value is the same whoever looks at it, and nothing changes it.
 static bool is_shown(PyObject* value) {
   if (PyTuple_Check(value)) {
     PyObject** items = PySequence_Fast_ITEMS(value);
     return std::all_of(items, items + PyTuple_GET_SIZE(value), is_shown);
+  }
+  if (is_frozen(value)) {
+    Owned names(PyObject_GenericGetDict(value, nullptr));
+    if (!names) PyErr_Clear();
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (names && PyDict_Next(names.get(), &position, &key, &item))
+      if (!is_shown(item) || has_symbols(item)) return false;
+    return static_cast<bool>(names);
   }
   return is_immutable(value) || python::is_symbolic(value) || PyType_Check(value) ||
          PyModule_Check(value) || is_native_function(value);
@@ -192,13 +211,26 @@ PyObject* Capture::own_part_of(PyObject* wrapper, PyObject* name) {
   return own == own_parts_.end() ? nullptr : PyDict_GetItemWithError(own->second.get(), name);
 }
 
-// Values that no graph holds are written behind it; false for others. A handler that looks at the
-// object later would miss them.
+// Values that no graph holds are written behind it; false for others, which the graph writes. A
+// handler that looks at the object later would miss the former.
 bool Capture::set_own_part(PyObject* wrapper, PyObject* name, PyObject* value) {
   const bool was_own = own_part_of(wrapper, name) != nullptr;
+  const Outside* outside = value == nullptr ? nullptr : find(value);
+  const bool is_outside = outside != nullptr && outside->source >= 0 &&
+                          outside->original == value && !recorder_.is_value(value);
+  const bool is_constant = value != nullptr && is_shown(value);
   const bool is_of_graph =
-      value == nullptr || recorder_.is_tensor_value(value) || is_shown(value);
-  if (is_of_graph && !was_own) return false;
+      value == nullptr || recorder_.is_tensor_value(value) || is_constant || is_outside;
+  if (is_of_graph && !was_own) {
+    // Classes of tuples and instances are more than a graph's arguments.
+    const bool is_plain =
+        is_constant && !is_frozen(value) && (!PyTuple_Check(value) || PyTuple_CheckExact(value));
+    const bool is_object =
+        (is_constant && !is_plain && !has_symbols(value)) || (is_outside && !is_constant);
+    if (is_object && !is_constant) check(Check::Kind::Is, outside->source, value);
+    recorder_.set_part(wrapper, name, value, is_object);
+    return false;
+  }
   PyObject* found = _PyType_Lookup(Py_TYPE(wrapper), name);
   if (value == nullptr || (found != nullptr && is_data_descriptor(found)))
     throw Break{"a write to an attribute of a tensor"};
@@ -212,10 +244,7 @@ bool Capture::set_own_part(PyObject* wrapper, PyObject* name, PyObject* value) {
 
 // The graph writes to its object, so that handlers see it.
 void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
-  if (program_ == nullptr) {
-    if (set_own_part(wrapper, name, value)) return;
-    recorder_.set_part(wrapper, name, value);
-  }
+  if (program_ == nullptr && set_own_part(wrapper, name, value)) return;
   PyObject* found = _PyType_Lookup(Py_TYPE(wrapper), name);
   if (found != nullptr && Py_IS_TYPE(found, &PyMemberDescr_Type)) {
     Capture& home = program_ != nullptr ? *this : handlers_->begin();
@@ -287,8 +316,7 @@ PyObject* Capture::call_of_handlers(const Call& call, CallKind kind) {
     return need(recorder_.call(call.values[0], args.get(), kwargs));
   }
   const SessionScope natively(nullptr);
-  return need(
-      PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
+  return need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
 }
 
 }  // namespace taeda::dynamo

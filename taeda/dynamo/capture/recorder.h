@@ -102,8 +102,9 @@ class Recorder {
   virtual PyObject* make_wrapper(PyObject* function, PyObject* args, PyObject* kwargs) = 0;
   // A tensor that such an object, or what it holds, has by a name becomes a value of the graph.
   virtual void note_part(PyObject* wrapper, PyObject* name, PyObject* part) = 0;
-  // The program writes to an attribute of such an object; null: deletes it.
-  virtual void set_part(PyObject* wrapper, PyObject* name, PyObject* value) = 0;
+  // The program writes to an attribute of such an object; null: deletes it. `is_object`: it gets
+  // this very object at every run.
+  virtual void set_part(PyObject* wrapper, PyObject* name, PyObject* value, bool is_object) = 0;
   // The program wrote to an attribute of another tensor, which the run's objects get behind the
   // graph.
   virtual void note_attribute(PyObject* tensor) = 0;

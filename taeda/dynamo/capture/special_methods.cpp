@@ -173,4 +173,37 @@ PyObject* Capture::call_conversion(const Call& call) {
   return number.release();
 }
 
+// len() of what may have a symbol as its length, where C would ask for a number and every length be
+// a guard: a tensor, and an instance of a class with a __len__ of its own. Null for others.
+PyObject* Capture::length_of(PyObject* object) {
+  static PyObject* const name = PyUnicode_InternFromString("__len__");
+  if (recorder_.is_tensor_value(object)) {
+    const bool has_own =
+        _PyType_Lookup(Py_TYPE(object), name) != _PyType_Lookup(recorder_.plain_class(), name);
+    if (recorder_.is_subclass(object) || has_own || !recorder_.overrides().modes.empty())
+      return nullptr;
+    static PyObject* const shape = PyUnicode_InternFromString("shape");
+    Owned sizes(attribute(object, shape));
+    return PyTuple_GET_SIZE(sizes.get()) == 0 ? nullptr
+                                              : Py_NewRef(PyTuple_GET_ITEM(sizes.get(), 0));
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject* method = _PyType_Lookup(type, name);
+  if (method == nullptr || !PyFunction_Check(method) || is_opaque(object) ||
+      recorder_.kind_of(method) != CallKind::Entered)
+    return nullptr;
+  check_class(type);
+  const int source = sources_.of(Step::TypeLookup, pin(reinterpret_cast<PyObject*>(type)), 0, name);
+  Owned function(import(method, source));
+  keep(function.get());
+  Owned length(call_nested(function.get(), {object}));
+  if (is_broken_) return length.release();
+  const bool is_symbol = python::is_symint(length.get());
+  if (is_symbol && python::to_symint(length.get()) >= SymInt(0)) return length.release();
+  const Py_ssize_t number = is_symbol ? -1 : PyNumber_AsSsize_t(length.get(), PyExc_OverflowError);
+  if (number >= 0) return PyLong_FromSsize_t(number);
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "__len__() should return >= 0");
+  throw Raised{};
+}
+
 }  // namespace taeda::dynamo
