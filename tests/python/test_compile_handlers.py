@@ -254,6 +254,32 @@ def test_sizes_that_change():
     assert counters["stats"]["unique_graphs"] == 2
 
 
+def test_marked_sizes_hold_for_the_tensors_inside():
+    def program(x):
+        y = x * 2
+        return y.a, y.shape[0], y
+
+    t._dynamo.reset()
+    counters.clear()
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for n in (4, 5, 6):
+        x = Two(t.ones(n, 3), t.ones(n, 3))
+        t._dynamo.mark_dynamic(x, 0)
+        assert shown(compiled(x)) == shown(program(x))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_offsets_are_guarded():
+    def program(x):
+        return x + 1, x[1:].storage_offset()
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    memory = t.arange(10.0)
+    for start in (0, 3, 3, 5):
+        x = memory[start : start + 4]
+        assert compiled(x)[1] == start + 1
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_wrappers_that_the_program_makes(backend):
     def program(x):

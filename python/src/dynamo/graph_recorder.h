@@ -166,6 +166,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void note_histories();
   void check_histories(const Tensor& given) const;
   Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
+  void change_with_owner(Changes& changes, const Tensor& t, int path) const;
   fx::ShapeEnv::Geometry geometry_of(const Tensor& t, const std::string& name,
                                      const Changes& changes);
   template <class Number>

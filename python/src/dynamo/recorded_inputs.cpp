@@ -127,6 +127,27 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
   return changes;
 }
 
+// Sizes of a tensor inside of a wrapper that are a symbol there.
+void GraphRecorder::change_with_owner(Changes& changes, const Tensor& t, int path) const {
+  if (dynamic_ == Dynamic::Never) return;
+  int owner = path;
+  const auto is_owner = [&](const Input& input) {
+    return input.source == owner && input.fake.defined() &&
+           class_dispatches(Py_TYPE(input.real.get()));
+  };
+  for (owner = sources_[path].parent; owner >= 0; owner = sources_[owner].parent) {
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(), is_owner);
+    if (input == inputs_.end()) continue;
+    const Tensor& outer = tensor_of(input->real.get());
+    if (outer.dim() != t.dim()) return;
+    for (size_t d = 0; d < changes.dims.size(); ++d)
+      if (input->fake.sym_sizes()[d].is_symbolic() && outer.sizes()[d] == t.sizes()[d] &&
+          changes.dims[d] == fx::DimDynamic::Static)
+        changes.dims[d] = fx::DimDynamic::Dynamic;
+    return;
+  }
+}
+
 // A size that is outside of what its mark says is an error of the marks.
 fx::ShapeEnv::Geometry GraphRecorder::geometry_of(const Tensor& t, const std::string& name,
                                                   const Changes& changes) {
@@ -193,7 +214,8 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
       if (input.is_told && tensor_of(input.real.get()).impl() == base)
         throw Break{"a view of a tensor whose requires_grad was set"};
   if (has_new_histories_) check_histories(t);
-  const Changes changes = changes_of(t, real, name);
+  Changes changes = changes_of(t, real, name);
+  change_with_owner(changes, t, path);
   const std::vector<fx::DimDynamic>& dims = changes.dims;
   const bool is_static = !changes.strides && std::all_of(dims.begin(), dims.end(), [](auto d) {
     return d == fx::DimDynamic::Static;
