@@ -539,6 +539,34 @@ def test_errors_of_handlers_are_the_programs():
     assert shown(compiled(x)) == shown(program(x))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_run_that_fails_leaves_wrappers_as_they_were(backend):
+    class Adding(Two):
+        __slots__ = ()
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            if func is aten.add_.Tensor:
+                args[0].a.add_(args[1])
+                return args[0]
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def program(x, rows, i):
+        x.add_(1)
+        try:
+            return (x * 2).a, rows[i]
+        except IndexError:
+            return "out of range", x + 0
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for i in (0, 9, 1):
+        found = []
+        for function in (compiled, program):
+            x = Adding(values(), values())
+            found.append((shown(function(x, t.ones(3), t.tensor([i]))), shown(x)))
+        assert found[0] == found[1]
+
+
 def test_classes_with_memory():
     class Noted(t.Tensor):
         @classmethod

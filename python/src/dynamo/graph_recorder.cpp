@@ -109,7 +109,7 @@ GraphRecorder::GraphRecorder(dynamo::Sources& sources, dynamo::GuardProgram& gua
   mode_ = read_fake_mode(mode_object_.get());
   env_ = mode_->options().shape_env;
   mode_->on_write = [this](const Tensor& t) {
-    if (records()) writes_.emplace_back(mark(), t.storage());
+    if (records() || num_handlers_ > 0) writes_.emplace_back(mark(), t.storage());
   };
   function_mode_ = Ref(checked(mode_type->tp_alloc(mode_type, 0)));
   reinterpret_cast<ModeObject*>(function_mode_.get())->recorder = this;
@@ -625,7 +625,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         throw_python_error();
       compiled.callable = Py_NewRef(callable);
       compiled.is_foreign = is_foreign == Py_True;
-      if (!writes_last(callable)) compiled.written = written_inputs();
+      if (!writes_last(callable)) compiled.written = undone_inputs();
       if (PyList_GET_SIZE(replaced.get()) > 0) {
         static PyObject* const wrapped = attribute_of("taeda.compiler._new_data", "on_their_data");
         const Ref inner(compiled.callable);

@@ -252,6 +252,7 @@ class GraphRecorder final : public dynamo::Recorder {
   void check_attributes(PyObject* args, PyObject* kwargs) const;
   PyObject* call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs);
   PyObject* call_plainly(PyObject* function, PyObject* args, PyObject* kwargs);
+  std::vector<int> undone_inputs();
   void note_made_wrapper(PyObject* made);
   void note_wrappers(PyObject* result);
   class ModeInPlace;

@@ -160,6 +160,18 @@ PyObject* GraphRecorder::call_plainly(PyObject* function, PyObject* args, PyObje
   return PyObject_Call(function, args, kwargs);
 }
 
+// The sources of inputs whose memory a run keeps in case that it fails. A wrapper is what is inside
+// of it, which is among them, as long as its handlers wrote to nothing else.
+std::vector<int> GraphRecorder::undone_inputs() {
+  std::vector<int> sources = written_inputs();
+  if (!handlers_ || handlers_->have_written()) return sources;
+  std::erase_if(sources, [&](int source) {
+    PyObject* real = real_at(source);
+    return class_dispatches(Py_TYPE(real)) && dispatch::has_no_memory(tensor_of(real));
+  });
+  return sources;
+}
+
 bool GraphRecorder::is_wrapper(PyObject* value) const {
   return !wrappers_.empty() && is_tensor(value) && wrappers_.contains(tensor_of(value).impl());
 }

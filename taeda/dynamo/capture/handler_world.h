@@ -21,6 +21,7 @@ class Capture::HandlerWorld final : public Handlers {
 
   PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) override;
   std::string take_break() override { return std::exchange(reason_, {}); }
+  bool have_written() override;
   // Null until the first handler, or wrapper, needs it.
   Capture* capture() const { return capture_.get(); }
   Capture& begin();

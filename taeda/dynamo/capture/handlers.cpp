@@ -74,6 +74,18 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
   return nullptr;
 }
 
+bool Capture::HandlerWorld::have_written() {
+  if (capture_ == nullptr) return false;
+  const auto is_written = [&](const auto& twin) { return capture_->is_changed(twin->original); };
+  const auto is_outside = [&](const auto& member) {
+    return !capture_->recorder_.is_wrapper(member.first.first);
+  };
+  return !capture_->class_writes_.empty() || !capture_->taken_.empty() ||
+         std::ranges::any_of(capture_->twins_, is_written) ||
+         std::ranges::any_of(capture_->members_, is_outside) ||
+         std::ranges::any_of(capture_->outside_, [](const auto& o) { return o.second.is_written; });
+}
+
 // Of the program that of handlers, and the other way round; null where there are none.
 Capture* Capture::other() const { return program_ != nullptr ? program_ : handlers_->capture(); }
 

@@ -64,6 +64,8 @@ class Handlers {
   virtual PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) = 0;
   // Why a handler was not evaluated to its end since the last question; empty: it was.
   virtual std::string take_break() = 0;
+  // Whether handlers wrote to objects of the program, memory of tensors apart.
+  virtual bool have_written() = 0;
 };
 
 class Recorder {
