@@ -215,6 +215,27 @@ def test_gradients(kind, backend):
     assert found[0] == found[1]
 
 
+def of_grad(x):
+    made = t.func.grad(lambda q: (q * q).sum())(x)
+    return type(made).__name__, made
+
+
+def of_vmap(x):
+    made = t.func.vmap(lambda q: q * 2 + 1)(x)
+    return type(made).__name__, made, made.sin()
+
+
+def of_vjp(x):
+    out, pull = t.func.vjp(lambda q: q * 2, x)
+    return type(out).__name__, type(pull(out)[0]).__name__, pull(out)[0]
+
+
+@pytest.mark.parametrize("program", [of_grad, of_vmap, of_vjp])
+def test_answers_inside_of_function_transforms(program):
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert shown(compiled(KINDS["two"]())) == shown(program(KINDS["two"]()))
+
+
 def test_guards_of_answers():
     def program(x):
         y = x * 2

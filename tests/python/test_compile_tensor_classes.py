@@ -190,7 +190,7 @@ def test_errors_are_the_programs(data):
     assert shown(compiled(X)) == shown(program(X))
 
 
-def test_a_class_that_sees_operators_is_a_break():
+def test_a_class_that_sees_operators_sees_those_of_its_objects():
     class Seen(Tensor):
         @classmethod
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):

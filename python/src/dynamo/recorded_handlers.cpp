@@ -17,6 +17,7 @@
 #include "python/src/fx/fx_types.h"
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
+#include "taeda/dispatch/levels.h"
 #include "taeda/dispatch/modes.h"
 #include "taeda/dynamo/capture/errors.h"
 #include "taeda/fx/fake.h"
@@ -27,10 +28,19 @@ using dynamo::Break;
 
 namespace {
 
-// An object whose class has a handler.
-bool has_handler(PyObject* tensor) {
-  PyTypeObject* type = Py_TYPE(tensor);
-  return type != tensor_type && type != fake_tensor_class && class_dispatches(type);
+// What is inside of the levels of function transforms.
+Tensor below_levels(PyObject* tensor) {
+  Tensor t = tensor_of(tensor);
+  while (const dispatch::LevelWrapper* wrapper = dispatch::wrapper_of(t))
+    t = Tensor(wrapper->value);
+  return t;
+}
+
+// A tensor whose object's class has a handler.
+bool has_handler(const Tensor& t) {
+  const auto* object = static_cast<PyObject*>(t.impl()->python_object());
+  PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
+  return type && type != tensor_type && type != fake_tensor_class && class_dispatches(type);
 }
 
 bool are_handlers_enabled() {
@@ -54,8 +64,8 @@ class GraphRecorder::Asking {
   Asking(PyObject* args, PyObject* kwargs, bool asks)
       : was_enabled_(dispatch::set_python_key_enabled(true)) {
     for_each_argument(args, kwargs, [&](PyObject* o) {
-      if (!has_handler(o)) return;
-      const Tensor& t = tensor_of(o);
+      const Tensor t = below_levels(o);
+      if (!has_handler(t)) return;
       changed_.emplace_back(t, t.keys().has(Key::Python));
       set(t, asks);
     });
@@ -68,9 +78,10 @@ class GraphRecorder::Asking {
   // What a handler gave goes on to the rest of the call.
   void add(PyObject* result) {
     for_each_tensor(result, [&](PyObject* o) {
-      if (!has_handler(o)) return;
-      changed_.emplace_back(tensor_of(o), false);
-      set(tensor_of(o), true);
+      const Tensor t = below_levels(o);
+      if (!has_handler(t)) return;
+      changed_.emplace_back(t, false);
+      set(t, true);
     });
   }
 
@@ -85,7 +96,7 @@ class GraphRecorder::Asking {
 
 bool GraphRecorder::asks_handlers(PyObject* args, PyObject* kwargs) {
   bool found = false;
-  for_each_argument(args, kwargs, [&](PyObject* o) { found |= has_handler(o); });
+  for_each_argument(args, kwargs, [&](PyObject* o) { found |= has_handler(below_levels(o)); });
   return found && are_handlers_enabled();
 }
 
@@ -178,9 +189,9 @@ bool GraphRecorder::is_wrapper(PyObject* value) const {
 
 void GraphRecorder::note_wrappers(PyObject* result) {
   for_each_tensor(result, [&](PyObject* o) {
-    const TensorImpl* impl = tensor_of(o).impl();
-    if (!has_handler(o) || input_of_.contains(impl)) return;
-    if (wrappers_.insert(impl).second) kept_.push_back(Ref::share(o));
+    const Tensor t = below_levels(o);
+    if (!has_handler(t) || input_of_.contains(t.impl())) return;
+    if (wrappers_.insert(t.impl()).second) kept_.push_back(Ref(checked(wrap(t))));
   });
 }
 
