@@ -8,7 +8,6 @@
 // guards stay, and what it writes is forgotten: the run's handler writes it again. The result is an
 // object of its class with attributes. A tensor among these becomes a node, which reads it off the
 // run's object, when the program asks for it.
-#include <optional>
 #include <utility>
 
 #include "python/interop/wrap.h"

@@ -42,6 +42,9 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
   };
   try {
     if (args == nullptr) throw Break{"an operator of control flow"};
+    PyObject* found = _PyType_Lookup(type, name);
+    if (rule == nullptr && found != nullptr && PyFunction_Check(found))
+      throw Break{"a handler that is no class method"};
     Owned method(rule != nullptr ? world.import(rule, world.pin(rule))
                                  : world.class_attribute(type, name));
     PyObject* function =
