@@ -182,11 +182,13 @@ def _frozen(gm, example_inputs):
 
 
 def _backward_scope():
-    if functorch_config.backward_pass_autocast == "same_as_forward":
+    is_as_forward = functorch_config.backward_pass_autocast == "same_as_forward"
+    if is_as_forward and not config.exact:
         return None
     from taeda.amp._backward_scope import backward_scope
 
-    return backward_scope()
+    # In eager `backward()` is called outside of autocast.
+    return backward_scope("off" if is_as_forward else functorch_config.backward_pass_autocast)
 
 
 def _plan_options(form, gm, example_inputs, is_native):
