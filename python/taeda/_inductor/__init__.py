@@ -176,6 +176,8 @@ class CompiledModule:
         self._structure = structure
         self._number = next(_numbers)
         _alive.add(self)
+        if metrics := sys.modules.get("taeda._inductor.metrics"):
+            metrics.note(self)
 
     @property
     def _graph(self):
