@@ -19,26 +19,28 @@ bool is_slot(PyObject* found) {
          reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX;
 }
 
+// Whether what the class has by that name is the wrapper of the slot that every object has.
+bool has_wrapper_of(PyTypeObject* type, const char* text, void* slot) {
+  Owned name(need(interned(text)));
+  PyObject* found = _PyType_Lookup(type, name.get());
+  return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped == slot;
+}
+
 // Whether the class finds attributes as every object does, but for __getattr__.
 bool finds_plainly(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type)) return true;
-  static PyObject* const name = interned("__getattribute__");
-  PyObject* found = _PyType_Lookup(type, name);
-  return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
-         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
-             reinterpret_cast<void*>(PyObject_GenericGetAttr);
+  return type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type) ||
+         has_wrapper_of(type, "__getattribute__", reinterpret_cast<void*>(PyObject_GenericGetAttr));
 }
 
 // The same of writes, but for a __setattr__ of Python, which is called.
 bool sets_plainly(PyTypeObject* type) {
   if (type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type)) return true;
   for (const char* text : {"__setattr__", "__delattr__"}) {
+    if (has_wrapper_of(type, text, reinterpret_cast<void*>(PyObject_GenericSetAttr))) continue;
     Owned name(need(interned(text)));
     PyObject* found = _PyType_Lookup(type, name.get());
-    const bool is_plain = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
-                          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
-                              reinterpret_cast<void*>(PyObject_GenericSetAttr);
-    if (!is_plain && (found == nullptr || !PyFunction_Check(found))) return false;
+    if (found == nullptr || !PyFunction_Check(found)) return false;
   }
   return true;
 }
