@@ -8,6 +8,7 @@
 
 #include "taeda/autograd/variable.h"
 #include "taeda/core/unbacked.h"
+#include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
 #include "taeda/fx/view_kinds.h"
@@ -600,11 +601,30 @@ class Writer {
     made_->call(ops::as_strided_, std::move(args));
   }
   void write_input(const Write& w) {
-    const Arg input(inputs_[w.input]);
-    const Arg target = w.is_recorded  ? input
-                       : w.is_counted ? Arg(made_->call(ops::detach, {input}))
-                                      : Arg(made_->call(get_builtin("_data"), {input}));
-    made_->call(ops::copy_, {target, Arg(given_values_[*w.value])});
+    const Arg given(inputs_[w.input]);
+    Arg target = w.is_recorded  ? given
+                 : w.is_counted ? Arg(made_->call(ops::detach, {given}))
+                                : Arg(made_->call(get_builtin("_data"), {given}));
+    Arg value(given_values_[*w.value]);
+    // What is one element along a dimension (expand) has what another input was written with.
+    const Tensor& t = input(w.input);
+    for (int64_t d = 0; is_shared_input(w.input) && d < t.dim(); ++d) {
+      if (t.sym_strides()[d] != SymInt(0) || t.sym_sizes()[d] == SymInt(1)) continue;
+      target = first_along(target, d);
+      value = first_along(value, d);
+    }
+    made_->call(ops::copy_, {target, value});
+  }
+  bool is_shared_input(size_t i) {
+    for (size_t j = 0; j < program_.inputs.size(); ++j)
+      if (j != i && is_tensor(program_.inputs[j]) && memory(input(j)) == memory(input(i)))
+        return true;
+    return false;
+  }
+  Arg first_along(const Arg& t, int64_t dim) {
+    static dispatch::Operator& slice = *dispatch::find_operator("slice", "Tensor");
+    return Arg(
+        made_->call(slice, {t, Arg(dim), Arg(int64_t{0}), Arg(int64_t{1}), Arg(int64_t{1})}));
   }
 
   Arg unrecorded(Node& view) {

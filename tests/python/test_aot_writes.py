@@ -824,3 +824,20 @@ def test_an_input_that_is_written_and_then_gets_fewer_elements():
         x = t.zeros(6)
         f(x[1:5])
         assert x.tolist() == [0, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_expanded_input_of_memory_that_is_written(requires_grad):
+    def program(x, expanded):
+        x.mul_(2)
+        return expanded * 3
+
+    found = []
+    for f in (program, aot_function(program, nop)):
+        leaf = t.arange(3.0, requires_grad=requires_grad)
+        x = leaf * 1 if requires_grad else leaf
+        y = f(x, x.expand(2, 3))
+        if requires_grad:
+            y.sum().backward()
+        found.append((x.detach(), y.detach(), leaf.grad))
+    t.testing.assert_close(found[1], found[0])
