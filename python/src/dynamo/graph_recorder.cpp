@@ -388,6 +388,9 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     if (had_gradient && !autograd::requires_grad(t) && input_of_.contains(t.impl()))
       throw Break{"a tensor of the program that is cut off from its history"};
   }
+  for (const auto& [t, version, had_gradient] : given)
+    if (t.impl()->version() != version) check_write(t);
+  check_own_flags(result.get());
   if (is_written) {
     memory.check_after();
     if (autograd::grad_enabled()) note_histories();

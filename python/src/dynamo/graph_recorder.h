@@ -219,6 +219,13 @@ class GraphRecorder final : public dynamo::Recorder {
   void use_new_data(const Tensor& t);
   // Throws Break where detach_ is called on an input.
   void check_detached(PyObject* function, PyObject* args) const;
+  // What an input is a view of the stand-in does not know. Throws Break where autograd refuses the
+  // write for it, or where views of the input follow it from now on.
+  void check_write(const Tensor& written) const;
+  // Throws Break where a result follows the tensor that an input is a view of, which does not
+  // require gradients as the input does by itself.
+  void check_own_flags(PyObject* result);
+  std::unordered_set<const TensorImpl*> seen_own_flags_;  // such inputs of which there are views
   // Memory that calls of the graph wrote to, and the mark before each.
   std::vector<std::pair<size_t, Storage>> writes_;
   std::vector<Ref> kept_;

@@ -68,6 +68,36 @@ void GraphRecorder::check_detached(PyObject* function, PyObject* args) const {
   });
 }
 
+void GraphRecorder::check_write(const Tensor& written) const {
+  // A view that is older than a write goes back to what all are views of.
+  for (const TensorImpl* input : seen_own_flags_)
+    if (input->storage() == written.storage())
+      throw Break{"a write after views of a view that requires gradients by itself"};
+  const auto found = input_of_.find(written.impl());
+  if (found == input_of_.end() || !autograd::grad_enabled() || !autograd::requires_grad(written))
+    return;
+  try {
+    autograd::check_inplace(tensor_of(inputs_[found->second].real.get()), true);
+  } catch (const Error&) {
+    throw Break{"a write that autograd refuses"};
+  }
+}
+
+// A view that was not recorded requires gradients where its base does.
+void GraphRecorder::check_own_flags(PyObject* result) {
+  for_each_tensor(result, [&](PyObject* o) {
+    const TensorImpl* t = tensor_of(o).impl();
+    const auto input = input_of_.find(t->view_base());
+    if (input == input_of_.end() || !t->view_base()->requires_grad_flag()) return;
+    const Tensor& real = tensor_of(inputs_[input->second].real.get());
+    const TensorImpl* base = real.impl()->view_base();
+    if (!base || base->requires_grad_flag() || !autograd::is_leaf(real)) return;
+    if (t->view_origin() == ViewOrigin::InNoGrad || t->view_origin() == ViewOrigin::InInference)
+      throw Break{"an unrecorded view of a view that requires gradients by itself"};
+    seen_own_flags_.insert(t->view_base());
+  });
+}
+
 void WrittenMemory::check_after() const {
   if (sizes_.empty()) check_repeats();
   for (const auto& [t, before] : sizes_)

@@ -630,8 +630,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     data_.emplace_back(object, std::move(data));
     return;
   }
+  // Of a tensor that is no leaf it is an error, whatever the value.
   if (is_named(name, "requires_grad") && value != nullptr && is_truth_value(value) &&
-      recorder_.is_tensor_value(object) && set_requires_grad(object, need_truth(value)))
+      recorder_.is_tensor_value(object) && recorder_.is_leaf(object) &&
+      set_requires_grad(object, need_truth(value)))
     return;
   if (recorder_.is_value(object)) {
     if (recorder_.may_answer_with(object, name)) throw Break{kAnswer};
