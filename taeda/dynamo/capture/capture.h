@@ -333,6 +333,7 @@ class Capture final : public Capturing {
   std::vector<Owned> import_keys(PyObject* keys, int source);
   void check_key(bool is_there, const Twin& twin, PyObject* key, int path);
   PyObject* find_in_set(Twin& twin, PyObject* key);
+  PyObject* find_in_list(const Twin& twin, PyObject* key);
   bool contains_at_first(const Twin& twin, PyObject* key);
   static Owned keys_at_first(const Twin& twin);
   static bool keeps_order(const Twin& twin, PyObject* own, PyObject* keys);

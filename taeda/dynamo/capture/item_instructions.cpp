@@ -144,8 +144,11 @@ Flow Capture::contains(State& state, int argument) {
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
-  if (twin != nullptr && !twin->is_open && PySet_Check(container)) {
-    if (const PyObject* is_there = find_in_set(*twin, value)) {
+  if (twin != nullptr && !twin->is_open &&
+      (PySet_Check(container) || PyList_CheckExact(container))) {
+    const PyObject* is_there =
+        PySet_Check(container) ? find_in_set(*twin, value) : find_in_list(*twin, value);
+    if (is_there != nullptr) {
       Py_DECREF(state.pop());
       Py_DECREF(state.pop());
       state.push(PyBool_FromLong((is_there == Py_True) != (argument != 0)));
