@@ -375,9 +375,15 @@ class Capture final : public Capturing {
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state, const PyObject* returned);
   static Owned tuple_of(const Call& call);
-  // Whether a number is the address of a stand-in, which stands for no number of the program.
+  // ---- addresses (addresses.cpp) ----
+  PyObject* address_of(PyObject* object);
+  void note_large_number(PyObject* number);
   bool is_address(PyObject* number) const;
+  PyObject* object_at(PyObject* number) const;
   bool settle_addresses(PyObject* value);
+  void need_settled(PyObject* value);
+  void settle_met(PyObject* a, PyObject* b);
+  void check_addresses(const Call& call);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
   PyObject* locals_of(State& state);
@@ -555,7 +561,10 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, bool> hooks_;
   // A function of control flow is captured, whose graph has values and no hooks of them.
   bool is_body_without_hooks_ = false;
-  std::unordered_set<void*> addresses_;  // that the program asked for by id()
+  // What the program asked for by id() and is not settled (Note [Addresses]): the stand-in by its
+  // address; and the program's own numbers that may be some.
+  std::unordered_map<void*, PyObject*> addresses_;
+  std::unordered_set<void*> large_numbers_;
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
   std::set<std::pair<PyObject*, PyObject*>> taken_calls_;  // of those; kept

@@ -277,6 +277,7 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     return value == nullptr && check.kind == Kind::Unbound;
   switch (check.kind) {
     case Kind::Is: return value == check.object;
+    case Kind::Address: return reinterpret_cast<int64_t>(value) == check.number;
     case Kind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == check.object;
     case Kind::TypeVersion: return classes[check.number]->fits(class_of(value));
     case Kind::Equal: return same_constant(value, check.object);
@@ -333,6 +334,7 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
   if (value == nullptr) return str(path, " is not there");
   switch (check.kind) {
     case Kind::Is: return str(path, " is ", shown(value), ", expected ", shown(check.object));
+    case Kind::Address: return str("id(", path, ") is another one");
     case Kind::TypeIs:
       return str("type(", path, ") is ", Py_TYPE(value)->tp_name, ", expected ",
                  reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
@@ -370,7 +372,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
 const char* GuardProgram::name_of(Check::Kind kind) {
   using Kind = Check::Kind;
   switch (kind) {
-    case Kind::Is: return "ID_MATCH";
+    case Kind::Is:
+    case Kind::Address: return "ID_MATCH";
     case Kind::TypeIs: return "TYPE_MATCH";
     case Kind::TypeVersion: return "CLASS_MATCH";
     case Kind::Equal: return "CONSTANT_MATCH";
@@ -397,6 +400,7 @@ std::string GuardProgram::text(const Check& check) const {
   using Kind = Check::Kind;
   switch (check.kind) {
     case Kind::Is: return str(path, " is ", shown(check.object));
+    case Kind::Address: return str("id(", path, ") == ", check.number);
     case Kind::TypeIs:
       return str("type(", path, ") is ", reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
     case Kind::TypeVersion: return str(path, " is unchanged");

@@ -89,6 +89,7 @@ class ClassGuard {
 struct Check {
   enum class Kind : uint8_t {
     Is,           // this object
+    Address,      // an object at this address, which is not kept
     TypeIs,       // an object of exactly this class
     TypeVersion,  // a class (or the class of an object) that nobody changed: classes[number]
     Equal,        // a constant of the same class and value
@@ -123,10 +124,10 @@ Owned subclasses_of(PyTypeObject* type);
 Owned abc_token();
 // Whether two constants have one class and one value; NaN is any NaN, and -0.0 is not 0.0.
 bool same_constant(PyObject* a, PyObject* b);
-
 // `constant in list`, of numbers and texts; none where there are other items before an equal one,
 // which functions of the program may compare.
 std::optional<bool> list_contains(PyObject* list, PyObject* constant);
+
 class GuardProgram {
  public:
   using Slots = std::function<PyObject*(int frame, int slot)>;

@@ -78,7 +78,10 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   open(container.get());
   open_deep(key.get());
-  if (PyDict_Check(container.get())) note_identity(key.get());
+  if (PyDict_Check(container.get())) {
+    note_identity(key.get());
+    settle_met(key.get(), container.get());
+  }
   if (recorder_.is_tensor_value(container.get())) key = index_of(key.get());
   state.push(container.release());
   state.push(key.release());
@@ -157,6 +160,7 @@ Flow Capture::contains(State& state, int argument) {
   }
   open_deep(value);
   open_deep(container);
+  settle_met(value, container);
   if (PyAnySet_Check(container) || PyDict_Check(container)) note_identity(value);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
@@ -188,6 +192,13 @@ Flow Capture::is_op(State& state, int argument) {
   return run::IS_OP_(state, argument);
 }
 
+// == and !=, as COMPARE_OP has them.
+static bool asks_for_equality(int argument) {
+  constexpr int kShift = PY_MINOR_VERSION == 11 ? 0 : PY_MINOR_VERSION == 12 ? 4 : 5;
+  const int operation = argument >> kShift;
+  return operation == Py_EQ || operation == Py_NE;
+}
+
 Flow Capture::compare_op(State& state, int argument) {
   for (int i = 1; i <= 2; ++i) {
     open_deep(state.peek(i));
@@ -195,9 +206,14 @@ Flow Capture::compare_op(State& state, int argument) {
       throw Break{"a comparison of objects that are not known"};
   }
   check_distinct(state.peek(1), state.peek(2));
-  if (is_address(state.peek(1)) != is_address(state.peek(2)) &&
-      !(settle_addresses(state.peek(1)) && settle_addresses(state.peek(2))))
-    throw Break{"a comparison with the address of an object of the capture"};
+  const bool is_ordered = !asks_for_equality(argument);
+  if (is_address(state.peek(1)) && is_address(state.peek(2)) && !is_ordered) {
+    // Different objects stay different.
+  } else if (is_address(state.peek(1)) || is_address(state.peek(2)) || is_ordered) {
+    for (int i = 1; i <= 2; ++i) need_settled(state.peek(i));
+  } else {
+    settle_met(state.peek(1), state.peek(2));
+  }
   // 3.13 may ask for the truth of the result.
   constexpr int kAsBool = PY_MINOR_VERSION >= 13 ? 16 : 0;
   if ((argument & kAsBool) == 0) return run::COMPARE_OP_(state, argument);

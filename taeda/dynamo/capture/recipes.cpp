@@ -260,7 +260,7 @@ class Recipes {
   // Of the object that the run makes or has in place of the one of the capture.
   int address(PyObject* number) {
     static PyObject* const id = imported("builtins", "id");
-    const int part = value(static_cast<PyObject*>(PyLong_AsVoidPtr(number)));
+    const int part = value(capture_.object_at(number));
     return note(number, add({.kind = Action::Kind::Call, .parts = {part}, .object = id}));
   }
 
