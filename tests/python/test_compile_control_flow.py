@@ -296,3 +296,32 @@ def test_a_number_that_data_tells_inside_of_a_region(name, backend, read):
     for n in (3, 4, 6):
         x = t.linspace(-1, 1, n)
         assert is_same(compiled(x), program(x), is_rounded=True)
+
+
+PARTLY_USED = {
+    "scan's results": lambda x, h, w: scan(lambda c, v: (c * w + v, (v * w).clone()), h, x)[1],
+    "scan's carry": lambda x, h, w: scan(lambda c, v: (c * 1.5, v * w), h, x)[0],
+    "scan's chain": lambda x, h, w: scan(
+        lambda c, v: ((c[1] * 1.5, c[1] + v * w), c[0].clone()), (t.zeros(()), h), x
+    )[1],
+    "one of a map": lambda x, h, w: map_slices(lambda v, w, h: (v * w, v * h), x, w, h)[0],
+    "one of a cond": lambda x, h, w: t.cond(
+        x.sum() > 0, lambda x, h, w: (x * w, x * h), lambda x, h, w: (x + w, x - h), (x, h, w)
+    )[0],
+    "one of a loop": lambda x, h, w: while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * w, b + 1), (t.tensor(0), x, h)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PARTLY_USED)
+def test_what_no_used_result_is_made_of_has_no_gradient(name, backend):
+    def gradients(function):
+        given = [t.ones(size, requires_grad=True) for size in ((4,), (), ())]
+        function(*given).sum().backward()
+        return [x.grad for x in given]
+
+    plain = gradients(PARTLY_USED[name])
+    assert any(grad is None for grad in plain) or name == "scan's chain"
+    assert is_same(gradients(t.compile(PARTLY_USED[name], backend=backend)), plain)
