@@ -465,7 +465,8 @@ class Capture final : public Capturing {
   Flow with_except_start(State& state, int argument);
   // ---- errors that may name sizes (raised.cpp) ----
   static constexpr const char* kNamesSizes = "an error whose text may name sizes";
-  bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
+  bool names_sizes(const State& state, PyObject* exception,
+                   const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
   Flow reraise(State& state, int argument);
