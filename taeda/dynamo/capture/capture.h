@@ -245,6 +245,7 @@ class Capture final : public Capturing {
   static bool need_truth(PyObject* value);
   // Calls a Python function for a C function's sake; its frame comes back through the hook.
   PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
+  PyObject* call_special(PyObject* method, std::vector<PyObject*> arguments);
 
   // ---- calls (calls.cpp) ----
   struct Call {
@@ -282,6 +283,7 @@ class Capture final : public Capturing {
   void check_hash(PyObject* object);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
+  PyObject* in_function(PyObject* called);
   PyObject* call_extreme(const Call& call);
   PyObject* call_math(const Call& call);
   PyObject* call_number_function(const Call& call);
