@@ -172,6 +172,11 @@ PyObject* Capture::call_extreme(const Call& call) {
 PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
   put_in_function(call);
+  // The key that a method of a dict or set is asked for.
+  const bool has_key =
+      call.values.size() > 1 && (PyDict_Check(call.values[0]) || PyAnySet_Check(call.values[0]));
+  const Owned key = has_key ? constant_key(call.values[1]) : Owned();
+  if (has_key) call.values[1] = key.get();
   is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)

@@ -340,6 +340,7 @@ class Capture final : public Capturing {
   static Owned keys_at_first(const Twin& twin);
   static bool keeps_order(const Twin& twin, PyObject* own, PyObject* keys);
   void note_identity(PyObject* key);
+  void note_key(PyObject*& key);
   void note_identities_in(PyObject* container);
   void note_identities(const Call& call, PyObject* result);
   void note_order(PyObject* set, const std::vector<Owned>& items);

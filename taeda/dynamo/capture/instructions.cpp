@@ -369,7 +369,7 @@ Flow Capture::dispatch(State& state) {
     PyObject* container = state.peek(at.argument + way.below);
     open(container);
     if (PyAnySet_Check(container) || PyDict_Check(container)) {
-      note_identity(state.peek(way.below));
+      note_key(state.peek(way.below));
       note_identities_in(state.peek(way.below));
     }
   }

@@ -43,7 +43,8 @@ Flow Capture::delete_attr(State& state, int argument) {
 
 // Symbolic numbers are looked up as numbers; tensors by identity.
 bool Capture::is_key(PyObject* object) {
-  return !recorder_.is_value(object) || recorder_.is_tensor_value(object);
+  return !recorder_.is_value(object) || recorder_.is_tensor_value(object) ||
+         python::is_symbolic(object);
 }
 
 Flow Capture::binary_subscr(State& state, int argument) {
@@ -102,7 +103,7 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
-  if (PyDict_Check(container)) note_identity(key);
+  if (PyDict_Check(container)) note_key(state.peek(1));
   if (recorder_.is_tensor_value(container))
     Py_SETREF(state.peek(1), index_of(state.peek(1)).release());
   const Owned kept(Py_NewRef(container)), items = items_of(container);
@@ -221,14 +222,20 @@ Flow Capture::compare_op(State& state, int argument) {
   return flow == Flow::Next ? to_bool(state, 0) : flow;
 }
 
+// On its way into a set or a dict.
+void Capture::note_key(PyObject*& key) {
+  Py_SETREF(key, constant_key(key).release());
+  note_identity(key);
+}
+
 // Members of a set, and keys of a dict, that are two stay two.
 Flow Capture::build_set(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) note_identity(state.peek(i));
+  for (int i = 1; i <= argument; ++i) note_key(state.peek(i));
   return state.now->handler(state, argument);
 }
 
 Flow Capture::build_map(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) note_identity(state.peek(2 * i));
+  for (int i = 1; i <= argument; ++i) note_key(state.peek(2 * i));
   return state.now->handler(state, argument);
 }
 
