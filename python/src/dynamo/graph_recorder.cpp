@@ -351,7 +351,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   // What a stand-in tells of itself is no use of the tensor.
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   check_detached(function, args);
-  const WrittenMemory memory(function, args, kwargs);
+  const WrittenMemory memory(function, args, kwargs, *mode_);
   const std::vector<PyTypeObject*> answering = classes_that_answer(args, kwargs);
   if (!answering.empty()) check_seen_by_handlers(args, kwargs);
   if (is_in_rehearsal()) rehearse(args);

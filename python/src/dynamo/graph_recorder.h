@@ -91,8 +91,7 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind named_log_kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
-  // The tensor or number of the program at a source; null where it is no input. Borrowed.
-  PyObject* real_at(int source) const;
+  PyObject* real_at(int source) const override;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override {

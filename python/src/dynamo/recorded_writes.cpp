@@ -31,6 +31,12 @@ bool writes_by_name(PyObject* function) {
   return s == "__setitem__" || s == "setitem" || (s.ends_with("_") && !s.ends_with("__"));
 }
 
+bool sets_item_by_name(PyObject* function) {
+  const Ref name = name_of(function);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  return text && std::string_view(text).find("setitem") != std::string_view::npos;
+}
+
 bool overlaps_partly(const Tensor& written, const Tensor& other) {
   try {
     check_no_partial_overlap(written, other);
@@ -40,9 +46,35 @@ bool overlaps_partly(const Tensor& written, const Tensor& other) {
   }
 }
 
+// An index that gives a view.
+bool is_basic(PyObject* index) {
+  if (PyTuple_Check(index)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
+      if (!is_basic(PyTuple_GET_ITEM(index, i))) return false;
+    return true;
+  }
+  return PyLong_CheckExact(index) || is_symint(index) || PySlice_Check(index) ||
+         index == Py_Ellipsis || index == Py_None;
+}
+
+// `t[index] = value` writes to the view alone: of value itself in `t[index] += 1`.
+bool overlaps_item_partly(PyObject* args, dispatch::Mode& mode) {
+  if (PyTuple_GET_SIZE(args) != 3 || !is_tensor(PyTuple_GET_ITEM(args, 0)) ||
+      !is_tensor(PyTuple_GET_ITEM(args, 2)) || !is_basic(PyTuple_GET_ITEM(args, 1)))
+    return true;
+  const GraphRecorder::Natively natively;
+  const dispatch::ActiveMode active(mode);
+  const Ref view(PyObject_GetItem(PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1)));
+  if (view) return overlaps_partly(tensor_of(view.get()), tensor_of(PyTuple_GET_ITEM(args, 2)));
+  PyErr_Clear();  // the call itself raises
+  return true;
+}
+
 }  // namespace
 
-WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs) : args_(args) {
+WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs,
+                             dispatch::Mode& mode)
+    : args_(args) {
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   if (out)
     for_each_tensor(out, [&](PyObject* o) {
@@ -54,7 +86,8 @@ WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwarg
   for_each_tensor(args, [&](PyObject* o) {
     if (!written)
       written = tensor_of(o);
-    else if (overlaps_partly(*written, tensor_of(o)))
+    else if (overlaps_partly(*written, tensor_of(o)) &&
+             !(sets_item_by_name(function) && !overlaps_item_partly(args, mode)))
       throw Break{"a write to a part of the memory of an argument"};
   });
 }

@@ -67,6 +67,15 @@ PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> argume
   return need(result);
 }
 
+// A special method that the program gave a class: a function, or a method of C under another name
+// (`__setattr__ = dict.__setitem__`), which a function calls for C.
+PyObject* Capture::call_special(PyObject* method, std::vector<PyObject*> arguments) {
+  if (PyFunction_Check(method)) return call_nested(method, std::move(arguments));
+  if (!Py_IS_TYPE(method, &PyWrapperDescr_Type) && !Py_IS_TYPE(method, &PyMethodDescr_Type))
+    throw Break{"a special method that is no function"};
+  return call_nested(in_function(method), std::move(arguments));
+}
+
 // Members of enumerations are constants; what the program gave them as attributes may change.
 void Capture::note_member(PyObject* object) {
   if (find(object) == nullptr && is_enum_class(Py_TYPE(object)))
@@ -296,9 +305,8 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
       return bind(descriptor, object, type, name);
     } catch (const Raised&) {
       if (getter == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError) || is_broken_) throw;
-      if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
       PyErr_Clear();
-      return call_nested(getter, {object, name});
+      return call_special(getter, {object, name});
     }
   };
   bool is_written = false;
@@ -319,10 +327,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   }
   if (is_written) return Py_NewRef(found);
   if (found != nullptr) return bind_or_ask(found);
-  if (getter != nullptr) {
-    if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
-    return call_nested(getter, {object, name});
-  }
+  if (getter != nullptr) return call_special(getter, {object, name});
   Owned unexpected(PyObject_GenericGetAttr(object, name));
   if (unexpected) throw Break{"an attribute that appeared"};
   throw Raised{};
@@ -684,10 +689,13 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   }
   PyTypeObject* type = Py_TYPE(object);
   check_class(type);
-  PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
-  if (!is_plain && setter != nullptr && PyFunction_Check(setter)) {
-    Owned done(value == nullptr ? call_nested(setter, {object, name})
-                                : call_nested(setter, {object, name, value}));
+  PyObject* special = value == nullptr ? deleter_name : setter_name;
+  PyObject* setter = _PyType_Lookup(type, special);
+  const bool is_of_c = setter == nullptr || (Py_IS_TYPE(setter, &PyWrapperDescr_Type) &&
+                                             PyDescr_NAME(setter) == special);
+  if (!is_plain && !is_of_c) {
+    Owned done(value == nullptr ? call_special(setter, {object, name})
+                                : call_special(setter, {object, name, value}));
     return;
   }
   PyObject* found = _PyType_Lookup(type, name);
