@@ -25,9 +25,10 @@ target_precompile_headers(test_headers PRIVATE <gtest/gtest.h>
   ${TAEDA_GENERATED_DIR}/taeda/ops/functions.h ${CMAKE_SOURCE_DIR}/taeda/dispatch/dispatcher.h)
 # Tests are compiled more often than they run, and what they exercise is in the library: without
 # optimization they take half the time. The reference of the matrix products computes for minutes
-# without it.
+# without it, and those of blocks fill large operands.
 set(test_options -fpch-preprocess -O0 -DTD_CALLED_FUNCTIONS -Wno-psabi)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/backends/cpu/gemm_test.cpp
+  ${CMAKE_SOURCE_DIR}/tests/backends/cpu/gemm_blocks_test.cpp
   PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
 target_compile_options(test_headers PRIVATE ${test_options})
 

@@ -74,10 +74,13 @@ PyObject* new_error(const char* name) {
 
 }  // namespace
 
+PyObject* wrap_message(std::string_view message) {
+  return PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                              "backslashreplace");
+}
+
 void set_error(PyObject* type, std::string_view message) {
-  // Messages may quote bytes of any kind, a name in a file for one.
-  const Ref text(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
-                                      "backslashreplace"));
+  const Ref text(wrap_message(message));
   if (text) PyErr_SetObject(type, text.get());
 }
 

@@ -13,7 +13,10 @@
 
 namespace taeda::python {
 
-// Sets an error; bytes of the message that are no UTF-8 are shown as escapes.
+// A message as a text of Python, a new reference; bytes that are no UTF-8 are shown as escapes:
+// messages quote names of files and what other programs print.
+PyObject* wrap_message(std::string_view message);
+// Sets an error with such a message.
 void set_error(PyObject* type, std::string_view message);
 // Sets the Python error for the C++ exception in flight; called inside a catch block.
 void translate_exception();

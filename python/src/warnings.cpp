@@ -10,8 +10,9 @@ namespace {
 
 void warn_user(const std::string& message) {
   const GilHold gil;
+  const Ref text(checked(wrap_message(message)));
   // A filter that turns warnings into errors raises here.
-  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) throw_python_error();
+  if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%U", text.get()) < 0) throw_python_error();
 }
 
 }  // namespace

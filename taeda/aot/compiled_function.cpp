@@ -18,6 +18,7 @@
 #include "taeda/autograd/variable.h"
 #include "taeda/base/str.h"
 #include "taeda/core/default_dtype.h"
+#include "taeda/fx/builtins.h"
 #include "taeda/fx/effects.h"
 #include "taeda/fx/shared_inputs.h"
 #include "taeda/ops/functions.h"
@@ -283,6 +284,8 @@ class Compiler {
     };
     for (const fx::Node& node : epilogue) {
       const bool is_copy = node.target().op() == &ops::copy_;
+      made_->writes_behind_ |= is_copy || node.target().op() == &ops::as_strided_ ||
+                               node.target().builtin() == &fx::get_builtin("_count_write");
       if (!is_copy && node.target().op() != &ops::as_strided_) continue;
       const size_t input = place_of(node.args().at(0).node());
       if (input >= inputs_.size()) continue;
@@ -499,14 +502,19 @@ std::vector<Value> CompiledFunction::operator()(const std::vector<Value>& inputs
   for (size_t i = 0; i < std::min(num_told, changing_values_.size()); ++i)
     tell_sizes(values[i], changing_values_[i]);
   IntrusivePtr<CompiledNode> node;
-  if (parts_) values = record(inputs, std::move(values), std::move(random), node);
+  if (parts_) {
+    values = record(inputs, std::move(values), std::move(random), node);
+  } else {
+    for (Value& v : values)
+      if (is_tensor(v)) v = Value(own_tensor(v.get<Tensor>()));
+  }
   if (gives_nothing_) return {};
   if (!epilogue_) return values;
   std::vector<Value> all = inputs;
   all.insert(all.end(), std::make_move_iterator(values.begin()),
              std::make_move_iterator(values.end()));
   const Value results = epilogue_->run(std::move(all));
-  if (node) node->pass_writes(inputs, traced_.written);
+  if (node && writes_behind_) node->accept_writes();
   return *results.get<std::shared_ptr<Value::List>>();
 }
 

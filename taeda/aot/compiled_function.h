@@ -144,6 +144,7 @@ class TAEDA_API CompiledFunction : public std::enable_shared_from_this<CompiledF
   // Writes of the epilogue that autograd records: to an input, with a value if it is no change of
   // sizes alone.
   std::vector<std::pair<size_t, std::optional<size_t>>> recorded_writes_;
+  bool writes_behind_ = false;        // the epilogue does
   bool begins_without_grad_ = false;  // and switches gradients on
   SizeChecks check_sizes_;
   std::unique_ptr<SmallSizes> small_sizes_;  // of graphs alone: Note [Small sizes]

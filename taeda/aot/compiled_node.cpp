@@ -125,19 +125,9 @@ void CompiledNode::keep(std::vector<Value> to_save, std::vector<Value> primals,
     strides_.push_back(t.defined() ? fx::tangent_strides(t) : SymIntVec());
 }
 
-void CompiledNode::pass_writes(const std::vector<Value>& inputs,
-                               const std::vector<size_t>& written) {
-  std::vector<Tensor> apart;
-  for (size_t i = 0; i < inputs.size() && !written.empty(); ++i)
-    if (is_kept_as_tensor(inputs[i]) && !std::ranges::count(written, i))
-      apart.push_back(inputs[i].get<Tensor>());
-  const auto pass = [&](autograd::SavedTensor& s) {
-    const Tensor kept = s.kept_tensor();
-    const auto is_kept = [&](const Tensor& t) { return kept.defined() && kept.is_same(t); };
-    if (std::ranges::any_of(apart, is_kept)) s = autograd::SavedTensor(kept, false);
-  };
-  for (autograd::SavedTensor& s : saved()) pass(s);
-  for (autograd::SavedTensor& s : more_) pass(s);
+void CompiledNode::accept_writes() {
+  for (autograd::SavedTensor& s : saved()) s.accept_writes();
+  for (autograd::SavedTensor& s : more_) s.accept_writes();
 }
 
 Value CompiledNode::unpack(const Kept& k) {

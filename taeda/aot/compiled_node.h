@@ -44,9 +44,9 @@ class CompiledNode final : public autograd::CustomNode {
   void keep(std::vector<Value> to_save, std::vector<Value> primals, std::vector<Unread> others,
             std::vector<Tensor> written, Span<Tensor> outputs, RandomStates random);
 
-  // After the program's writes to these of its inputs. Others may count writes with them, as views
-  // of one base do; they were apart in memory, and what is saved of them holds.
-  void pass_writes(const std::vector<Value>& inputs, const std::vector<size_t>& written);
+  // After the writes of the epilogue. What is saved holds: it lies apart from them, or they wrote
+  // what is there. But views of one base, and what was detached from it, count writes together.
+  void accept_writes();
 
  protected:
   void release_resources() override;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "taeda/fx/builtins.h"
 #include "taeda/ops/operators.h"
 
 namespace taeda::aot {
@@ -46,9 +47,20 @@ class Keeper {
     return t.impl()->is_non_overlapping_and_dense() && !t.is_conj() && !t.is_neg();
   }
 
+  bool is_before(const Node& user, const Node& copy, const Node* detached) const {
+    if (&user == detached) return false;
+    for (const Node& node : *made_.epilogue) {
+      if (&node == &copy) return false;
+      if (&node == &user) return true;
+    }
+    return false;
+  }
+
   void move(Node& copy) {
     Node* target = copy.args().at(0).node();
-    Node* detached = target->target().op() == &ops::detach ? target : nullptr;
+    const bool is_detached = target->target().op() == &ops::detach ||
+                             target->target().builtin() == &fx::get_builtin("_data");
+    Node* detached = is_detached ? target : nullptr;
     if (detached) target = detached->args().at(0).node();
     const size_t input = place_of(target);
     const size_t value = place_of(copy.args().at(1).node()) - num_inputs_;
@@ -64,6 +76,13 @@ class Keeper {
     if (const Node* from = results_[value].node())
       if (const Value trace = from->meta_value("stack_trace"); !trace.is_none())
         made.set_meta_value("stack_trace", trace);
+    // Views that were made before the write are older than it.
+    const bool is_looked_at = std::ranges::any_of(
+        target->users().list(), [&](const Node* user) { return is_before(*user, copy, detached); });
+    if (is_looked_at) {
+      const fx::InsertBefore here(*made_.epilogue, copy);
+      made_.epilogue->call(fx::get_builtin("_count_write"), {Arg(target)});
+    }
     made_.epilogue->erase(copy);
     if (detached && detached->users().list().empty()) made_.epilogue->erase(*detached);
     moved_.insert(value);

@@ -129,9 +129,8 @@ std::vector<Tensor> CustomNode::saved_tensors() {
   return out;
 }
 
-void CustomNode::apply_and_show(Span<Tensor> grads, std::vector<Tensor>& grad_inputs,
-                                Span<uint32_t>, ShowInner) {
-  apply(grads, grad_inputs);
+void CustomNode::apply_and_show(Span<Tensor>, std::vector<Tensor>&, Span<uint32_t>, ShowInner) {
+  TAEDA_INTERNAL_CHECK(false, name(), " has no gradients that are complete inside of it alone");
 }
 
 bool CustomNode::needs_argument(size_t i) const {

@@ -49,7 +49,7 @@ class TAEDA_API CustomNode : public Node {
   // made of it: what arrives at the node is a part.
   virtual bool is_inner(uint32_t) const { return false; }
   // Backward for runs that ask for such gradients: each of them that a gradient has arrived for is
-  // shown once.
+  // shown once. Defined by nodes that have some.
   virtual void apply_and_show(Span<Tensor> grads, std::vector<Tensor>& grad_inputs,
                               Span<uint32_t> asked, ShowInner show);
   // Whether backward should compute the gradient of argument `i` in the run that is going on.

@@ -119,8 +119,8 @@ class Run final : public ExecFilter {
   using Inputs = SmallVector<uint32_t, 2>;
   Inputs asked_inner(const CustomNode& node, uint32_t i) const;
   void give(const Capture& to, const Tensor& grad, std::vector<Tensor>& results);
-  void run_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads grads,
-                    std::vector<Tensor>& results);
+  void apply_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads& grads,
+                      std::vector<Tensor>& results);
   template <class Apply>
   void apply(Node& node, Grads& grads, bool frees, Apply&& call);
   void send(const Node& node);
@@ -254,22 +254,28 @@ void Run::run_node(uint32_t i, std::vector<Tensor>& results) {
   node_ = &node;
   Grads grads = std::move(table_[i].buffer);
   grads.resize(std::max(grads.size(), node.num_inputs()));
+  // Gradients that the node itself shows. It is applied for their sake alone, too.
+  Inputs asked;
+  if (__builtin_expect(node.hooks() || table_[i].has_capture, 0))
+    if (auto* const custom = dynamic_cast<CustomNode*>(&node)) asked = asked_inner(*custom, i);
   // As in PyTorch, if a node's gradient is captured and the node runs too, the capture comes before
   // its tensor hooks.
   const bool goes_on = !is_restricted_ || table_[i].is_needed;
-  if (__builtin_expect(node.hooks() || table_[i].has_capture, 0))
-    if (auto* const custom = dynamic_cast<CustomNode*>(&node))
-      if (const Inputs asked = asked_inner(*custom, i); !asked.empty())
-        return run_and_show(*custom, i, asked, std::move(grads), results);
-  if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads);
+  if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
   if (table_[i].has_capture)
     for (const Capture& c : captures_)
-      if (c.state == i) give(c, grads[c.input], results);
-  if (!goes_on) return;
-  if (node.hooks()) run_tensor_hooks(*node.hooks(), grads);
-  apply(node, grads, !keep_graph_, [&] { node.apply({grads.data(), grads.size()}, grad_inputs_); });
+      if (c.state == i && std::find(asked.begin(), asked.end(), c.input) == asked.end())
+        give(c, grads[c.input], results);
+  if (!goes_on && asked.empty()) return;
+  if (goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
+  apply(node, grads, !keep_graph_ && goes_on, [&] {
+    if (__builtin_expect(asked.empty(), 1))
+      node.apply({grads.data(), grads.size()}, grad_inputs_);
+    else
+      apply_and_show(static_cast<CustomNode&>(node), i, asked, grads, results);
+  });
   grads.clear();  // so that sums below may reuse memory that only the results hold
-  send(node);
+  if (goes_on) send(node);
 }
 
 void Run::give(const Capture& to, const Tensor& grad, std::vector<Tensor>& results) {
@@ -292,26 +298,20 @@ Run::Inputs Run::asked_inner(const CustomNode& node, uint32_t i) const {
   return asked;
 }
 
-// As run_node, where the node itself shows some gradients. It is applied for their sake alone, too.
-void Run::run_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads grads,
-                       std::vector<Tensor>& results) {
+// With each gradient that the node shows happens what happens with others before it is applied.
+void Run::apply_and_show(CustomNode& node, uint32_t i, const Inputs& asked, Grads& grads,
+                         std::vector<Tensor>& results) {
   const bool goes_on = !is_restricted_ || table_[i].is_needed;
-  if (!goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
-  for (const Capture& c : captures_)
-    if (c.state == i && std::find(asked.begin(), asked.end(), c.input) == asked.end())
-      give(c, grads[c.input], results);
-  if (goes_on && node.hooks()) run_tensor_hooks(*node.hooks(), grads, asked);
-  const auto show = [&](uint32_t input, const Tensor& grad) {
-    Tensor behind =
-        node.hooks() && !goes_on ? run_hooks_of_tensor(*node.hooks(), input, grad) : grad;
-    for (const Capture& c : captures_)
-      if (c.state == i && c.input == input) give(c, behind, results);
-    return node.hooks() && goes_on ? run_hooks_of_tensor(*node.hooks(), input, grad) : behind;
+  const auto behind_hooks = [&](uint32_t input, const Tensor& grad) {
+    return node.hooks() ? run_hooks_of_tensor(*node.hooks(), input, grad) : grad;
   };
-  apply(node, grads, !keep_graph_ && goes_on,
-        [&] { node.apply_and_show({grads.data(), grads.size()}, grad_inputs_, asked, show); });
-  grads.clear();
-  if (goes_on) send(node);
+  const auto show = [&](uint32_t input, const Tensor& grad) {
+    Tensor shown = goes_on ? grad : behind_hooks(input, grad);
+    for (const Capture& c : captures_)
+      if (c.state == i && c.input == input) give(c, shown, results);
+    return goes_on ? behind_hooks(input, grad) : shown;
+  };
+  node.apply_and_show({grads.data(), grads.size()}, grad_inputs_, asked, show);
 }
 
 template <class Apply>

@@ -30,6 +30,11 @@ class TAEDA_API SavedTensor {
   // Throws where unpack would because the values were overwritten or the tensor was detached. What
   // a hook packed has no version, and the hook is not called.
   void check(const Node* node) const;
+  // The values were not changed by the writes until now, whatever the version says: others count
+  // theirs with the tensor.
+  void accept_writes() {
+    if (const Tensor t = kept_tensor(); t.defined()) version_ = t.version();
+  }
   // Frees the tensor; unpack throws from now on.
   void release();
   bool is_freed() const { return is_freed_; }

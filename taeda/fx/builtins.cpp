@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "taeda/fx/epilogue_calls.h"
 #include "taeda/fx/mode_calls.h"
 #include "taeda/fx/regions.h"
 #include "taeda/fx/shapes/shape_env.h"
@@ -179,7 +180,8 @@ constexpr Builtin kBuiltins[] = {
 }  // namespace
 
 const Builtin* find_builtin(std::string_view name) {
-  for (const Span<Builtin> all : {all_builtins(), scope_builtins(), mode_builtins()})
+  for (const Span<Builtin> all :
+       {all_builtins(), scope_builtins(), mode_builtins(), epilogue_builtins()})
     for (const Builtin& b : all)
       if (name == b.name) return &b;
   return nullptr;

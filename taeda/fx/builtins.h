@@ -25,7 +25,8 @@ TAEDA_API Value call_builtin(const Builtin& function, Span<Value> args);
 // Null when there is none of that name.
 TAEDA_API const Builtin* find_builtin(std::string_view name);
 TAEDA_API const Builtin& get_builtin(std::string_view name);
-// Those on numbers and lists; regions.h has the scopes, mode_calls.h the calls that set modes.
+// Those on numbers and lists; regions.h has the scopes, mode_calls.h the calls that set modes,
+// epilogue_calls.h those of epilogues.
 TAEDA_API Span<Builtin> all_builtins();
 
 }  // namespace taeda::fx

@@ -2,13 +2,16 @@
 #include "taeda/fx/epilogue.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "taeda/autograd/variable.h"
 #include "taeda/core/unbacked.h"
+#include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/view_kinds.h"
 #include "taeda/ops/operators.h"
 #include "taeda/ops/view/gradients.h"
 
@@ -64,6 +67,9 @@ class Writer {
       : program_(program), graph_(program.tracer.graph()) {}
 
   Epilogue run(const std::vector<Value>& results) {
+    for (const Value& v : results)
+      if (is_tensor(v) && is_older_than_writes(v.get<Tensor>()))
+        older_.insert(v.get<Tensor>().impl());
     for (size_t i = 0; i < program_.inputs.size(); ++i)
       if (is_tensor(program_.inputs[i])) add_write(i);
     find_shared(results);
@@ -78,6 +84,8 @@ class Writer {
   struct Write {
     size_t input;
     bool is_recorded = false;              // by autograd
+    bool is_counted = true;                // among the writes to the input
+    bool is_first = false;                 // before it has its new sizes, which are less
     std::optional<size_t> value;           // elements that are written
     std::optional<std::vector<Arg>> look;  // new sizes, strides and offset
   };
@@ -87,12 +95,22 @@ class Writer {
     size_t number;  // of the value or the input; of a view, that of views_
   };
   struct View {
+    enum class Kind : uint8_t {
+      Plain,
+      Detached,    // the root of views that are detached from the base
+      Unrecorded,  // requires gradients with the base, and has none
+      Cut,         // has gradients, which an unrecorded view of the base ends
+      Own,         // has a gradient of its own, not through the base
+    };
     const Node* node;  // of the graph; null where the memory is told by `look`
-    Result base;
-    std::vector<Arg> look;
-    bool is_detached;    // from the base's history
-    bool is_unrecorded;  // requires gradients with the base, and has none
-    bool is_cut;         // has gradients, which an unrecorded view of the base ends
+    Result base;       // a value, an input or a detached root
+    std::vector<Arg> look = {};
+    int64_t moved = 0;  // places that the steps name
+    Kind kind = Kind::Plain;
+    bool is_older = false;                    // than the last write
+    bool is_counted = true;                   // writes to a detached root, among those to the base
+    std::optional<size_t> history = {};       // the value that has it
+    ViewOrigin origin = ViewOrigin::Default;  // of one with a gradient of its own
   };
 
   const Tensor& input(size_t i) const { return program_.inputs[i].get<Tensor>(); }
@@ -135,16 +153,44 @@ class Writer {
     Write write{i};
     if (Look(t) != program_.looks[i]) write.look = look_of(t, i);
     const bool is_written = program_.functional.is_written(t);
-    if (!write.look && !is_written) return;
+    const bool has_count = t.impl()->has_version_counter();
+    const bool is_counted = has_count && t.impl()->version() != program_.versions[i];
+    if (!write.look && !is_written) {
+      if (is_counted) counted_.push_back(i);
+      is_needed_ |= is_counted;
+      return;
+    }
     is_needed_ = true;
     write.is_recorded = written_history(t) != program_.histories[i];
+    write.is_counted = is_counted || !has_count;
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     final_[node_of(value)] = i;
     changed_.insert(i);
-    if (is_written) {
+    write.is_first = is_written && write.look && !reaches(t, program_.looks[i]);
+    if (write.is_first) {
+      const Tensor whole = program_.functional.whole(t);
+      TAEDA_CHECK_KIND(
+          ErrorKind::NotImplemented,
+          !write.is_recorded && whole.sym_sizes() == SymIntList(program_.looks[i].sizes), "input ",
+          i, " is written to and then looks at less of its memory");
+      write.value = add_value(whole, Tensor());
+    } else if (is_written) {
       write.value = add_value(value, write.is_recorded && has_gradient(t) ? t : Tensor());
     }
     writes_.push_back(std::move(write));
+  }
+
+  // Whether as many elements are looked at as before.
+  static bool reaches(const Tensor& t, const Look& before) {
+    SymInt now = 1, earlier = 1;
+    for (const SymInt& size : t.sym_sizes()) now = now * size;
+    for (const SymInt& size : before.sizes) earlier = earlier * size;
+    return is_known(SymOp::Le, earlier, now);
+  }
+  bool is_older(const Tensor& t) const { return older_.count(t.impl()) != 0; }
+  // Whether autograd refuses to look at what became of a view.
+  bool is_refused(const Tensor& t) const {
+    return is_older(t) && t.impl()->view_origin() != ViewOrigin::Default;
   }
 
   // Memories of their own in which several results lie.
@@ -156,27 +202,43 @@ class Writer {
       if (is_tensor(v)) lying.erase(memory(v.get<Tensor>()));
     for (const auto& [at, tensors] : lying)
       if (tensors.size() > 1) shared_.insert(at);
-    // What an unrecorded view is a view of tells that it requires gradients.
-    for (const Value& v : results)
-      if (is_tensor(v) && is_unrecorded(v.get<Tensor>()) && lying.count(memory(v.get<Tensor>())))
-        shared_.insert(memory(v.get<Tensor>()));
-    // A result that is the whole memory is a value; so is the hidden tensor that others look at.
+    // What an unrecorded view is a view of tells that it requires gradients. Writes to a view that
+    // a custom function gave are refused.
     for (const Value& v : results) {
-      if (!is_tensor(v) || !shared_.count(memory(v.get<Tensor>()))) continue;
+      if (!is_tensor(v) || !lying.count(memory(v.get<Tensor>()))) continue;
       const Tensor& t = v.get<Tensor>();
+      if (is_refused(t) || is_unrecorded(t) ||
+          t.impl()->view_origin() == ViewOrigin::CustomFunction)
+        shared_.insert(memory(t));
+    }
+    // A result that is the whole memory is a value; so is the hidden tensor that others look at,
+    // and one of which autograd knows nothing that it is a view of.
+    std::vector<Tensor> sharing;
+    for (const Value& v : results)
+      if (is_tensor(v) && shared_.count(memory(v.get<Tensor>())))
+        sharing.push_back(v.get<Tensor>());
+    for (const Tensor& t : sharing)
       if (!program_.functional.is_view(t)) bases_.emplace(memory(t), t);
-    }
-    for (const Value& v : results) {
-      if (!is_tensor(v) || !shared_.count(memory(v.get<Tensor>()))) continue;
-      const Tensor& t = v.get<Tensor>();
-      const TensorImpl* base = t.impl()->view_base();
-      if (base && !bases_.count(memory(t)))
-        bases_.emplace(memory(t),
-                       Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(base))));
-    }
-    for (const Value& v : results)
-      if (is_tensor(v) && shared_.count(memory(v.get<Tensor>())) && is_root(v.get<Tensor>()))
-        bases_.emplace(memory(v.get<Tensor>()), v.get<Tensor>());
+    const auto add_base = [&](const Tensor& base) {
+      const auto is_seen_from = [&](const Tensor& t) {
+        return memory(t) != memory(base) ||
+               (is_view_of_node(t, base) && is_view_of_node(held_by(base_of(t)), base));
+      };
+      if (!bases_.count(memory(base)) && std::ranges::all_of(sharing, is_seen_from))
+        bases_.emplace(memory(base), base);
+    };
+    for (const Tensor& t : sharing)
+      if (t.impl()->view_base()) add_base(held_by(t.impl()->view_base()));
+    for (const Tensor& t : sharing)
+      if (is_root(t)) add_base(t);
+  }
+
+  // Whether views of the graph lead from what the base holds to what the tensor does.
+  bool is_view_of_node(const Tensor& t, const Tensor& base) {
+    const Node& from = *node_of(program_.value_of(Value(base)).get<Tensor>());
+    const Node* at = node_of(program_.value_of(Value(t)).get<Tensor>());
+    while (at && !is_same_view(*at, from)) at = viewed(*at);
+    return at != nullptr;
   }
 
   // Whether autograd knows nothing that the tensor is a view of, whatever its operator made it of:
@@ -215,49 +277,14 @@ class Writer {
     results_.push_back({Result::Kind::Value, add_value(program_.tracer.arg_of(v), Tensor())});
   }
 
-  // What is a view for autograd, and nothing else, is made again from what it looks at. A view that
-  // a custom function gave has the function's gradient, and one that the program gave a hook goes
-  // through the hook.
-  static bool is_plain_view(const Tensor& t) {
-    return !has_gradient(t) ||
-           (t.impl()->view_origin() != ViewOrigin::CustomFunction && !is_hooked_view(t));
-  }
-  static bool is_hooked_view(const Tensor& t) {
-    if (!has_gradient(t) || autograd::is_leaf(t) || !t.impl()->view_base()) return false;
-    const autograd::Edge edge = autograd::gradient_edge(t);
-    const autograd::NodeHooks* hooks = edge.function->hooks();
-    return hooks && std::ranges::any_of(hooks->tensor, [&](const auto& hook) {
-             return hook.input == edge.input_nr;
-           });
-  }
-  // A view that was made without recording requires gradients with its base, and has none. Others
-  // have that of a base which was written to since.
-  static bool is_unrecorded(const Tensor& t) {
-    return t.impl()->view_base() && autograd::requires_grad(t) && !has_gradient(t);
-  }
-  // A recorded view of such a one has gradients, and the base gets none of them.
-  static bool is_cut(const Tensor& t) {
-    const ViewOrigin origin = t.impl()->view_origin();
-    return t.impl()->view_base() && autograd::has_node(t) &&
-           (origin == ViewOrigin::InNoGrad || origin == ViewOrigin::InInference);
-  }
-  static bool has_gradient(const Tensor& t) {
-    if (!autograd::requires_grad(t)) return false;
-    const bool is_plain = t.impl()->view_origin() == ViewOrigin::Default;
-    return t.impl()->requires_grad_flag() ||
-           (is_plain ? autograd::grad_fn(t) != nullptr : autograd::has_node(t));
-  }
-
   Result result_of(const Tensor& t) {
     for (size_t i = 0; i < program_.inputs.size(); ++i)
       if (is_tensor(program_.inputs[i]) && input(i).is_same(t)) return from_input(i);
-    if (const std::optional<size_t> i = is_plain_view(t) ? holder_of(t) : std::nullopt)
-      return view_of(t, {Result::Kind::Input, *i}, autograd::requires_grad(input(*i)));
-    const auto base = bases_.find(memory(t));
-    const bool is_base = base != bases_.end() && base->second.is_same(t);
-    if (shared_.count(memory(t)) && (is_base || !is_root(t)) && !is_hooked_view(t)) {
+    if (const std::optional<size_t> i = holder_of(t)) return part_of(t, {Result::Kind::Input, *i});
+    if (shared_.count(memory(t))) {
       const Result from{Result::Kind::Value, base_value(t)};
-      return is_base ? from : view_of(t, from, values_[from.number].root.defined());
+      const auto base = bases_.find(memory(t));
+      return base != bases_.end() && base->second.is_same(t) ? from : part_of(t, from);
     }
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
     return {Result::Kind::Value, add_value(value, has_gradient(t) ? t : Tensor())};
@@ -289,6 +316,9 @@ class Writer {
     return t.dtype() == input(i).dtype() && t.is_conj() == input(i).is_conj() &&
            t.is_neg() == input(i).is_neg();
   }
+  static Tensor held_by(const TensorImpl* t) {
+    return Tensor(IntrusivePtr<TensorImpl>::share(const_cast<TensorImpl*>(t)));
+  }
   static const TensorImpl* base_of(const Tensor& t) {
     const TensorImpl* base = t.impl()->view_base();
     return base ? base : t.impl();
@@ -308,45 +338,103 @@ class Writer {
     return {Result::Kind::Input, i};
   }
 
-  // Whether autograd knows a tensor as a view of the base, and not of another one that lies there.
-  bool is_view_of(const Tensor& t, Result base) {
-    const TensorImpl* const root = t.impl()->view_base();
-    const auto own = bases_.find(memory(t));
-    const bool is_input = base.kind == Result::Kind::Input;
-    if (!root || (!is_input && own == bases_.end())) return root != nullptr;
-    const TensorImpl* const at = (is_input ? input(base.number) : own->second).impl();
-    return root == at || root == at->view_base();
+  // A result in the memory of the base: a view of it, or of what was detached from it.
+  Result part_of(const Tensor& t, Result base) {
+    is_needed_ = true;
+    const TensorImpl* const root = base_of(t);
+    if (is_root_of(root, base)) return view_of(t, base);
+    const Tensor held = held_by(root);
+    const Result from = detached_root(held, base);
+    return held.is_same(t) ? from : view_of(t, from);
   }
 
-  static constexpr auto kInput = Result::Kind::Input;
-  Result view_of(const Tensor& t, Result base, bool base_requires_grad) {
-    is_needed_ = true;
-    const bool is_view = is_view_of(t, base), has_none = !has_gradient(t);
-    // Views of the input have the input's history. Two histories of one memory would take two
-    // writes, of which each counts for what others saved.
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, is_view || has_none || base.kind != kInput,
-                     "a result lies in the memory of input ", base.number,
-                     ", from which it was detached, and got a history of its own by a write");
-    const bool is_unrecorded = base_requires_grad && is_view && Writer::is_unrecorded(t);
-    // What detach gives is no view for autograd, and neither are views of it.
-    const bool is_detached = has_none && !is_unrecorded && (base_requires_grad || !is_view);
-    const bool is_cut = base_requires_grad && is_view && Writer::is_cut(t);
-    View view{node_of(program_.value_of(Value(t)).get<Tensor>()),
-              base,
-              {},
-              is_detached,
-              is_unrecorded,
-              is_cut};
-    if (!follow(*view.node, base)) {
-      TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                       base.kind == Result::Kind::Input && is_alike(t, base.number),
-                       "a result looks at another one in a way that is not compiled");
-      view.node = nullptr;
-      view.look = look_of(t, base.number);
-      note_numbers(view.look);
+  // Whether views of this tensor are views of the base, as autograd knows them.
+  bool is_root_of(const TensorImpl* root, Result base) const {
+    if (base.kind == Result::Kind::Input) return root == base_of(input(base.number));
+    const auto own = bases_.find(program_.functional.memory_of(held_by(root)));
+    return own != bases_.end() && root == base_of(own->second);
+  }
+
+  // What was detached from the base and has no history, or one of its own by a write.
+  Result detached_root(const Tensor& root, Result base) {
+    const auto known = roots_.find(root.impl());
+    if (known != roots_.end()) return known->second;
+    View view = look_from(root, base);
+    view.kind = View::Kind::Detached;
+    // Several of them may count their writes together, and not with the base's.
+    const auto alike = std::ranges::find_if(roots_, [&](const auto& other) {
+      return memory(held_by(other.first)) == memory(root) &&
+             count_writes_together(held_by(other.first), root);
+    });
+    const auto own = bases_.find(memory(root));
+    if (base.kind == Result::Kind::Input)
+      view.is_counted = count_writes_together(root, input(base.number));
+    else if (own != bases_.end())
+      view.is_counted = count_writes_together(root, own->second);
+    if (!view.is_counted && alike != roots_.end() && steps_from(alike->second, *view.node)) {
+      view = look_from(root, alike->second);
+      view.kind = View::Kind::Detached;
+    }
+    if (has_gradient(root)) {
+      TAEDA_CHECK_KIND(ErrorKind::NotImplemented, !autograd::is_leaf(root),
+                       "a leaf that the program made of the memory of input ", base.number);
+      view.history = add_value(program_.value_of(Value(root)).get<Tensor>(), root);
+    }
+    views_.push_back(std::move(view));
+    return roots_[root.impl()] = {Result::Kind::View, views_.size() - 1};
+  }
+
+  Result view_of(const Tensor& t, Result base) {
+    View view = look_from(t, base);
+    view.is_older = is_older(t);
+    const bool is_refused = this->is_refused(t);
+    if (is_refused || has_own_gradient(t)) {
+      view.kind = View::Kind::Own;
+      view.origin = t.impl()->view_origin();
+      if (!is_refused && has_gradient(t))
+        view.history = add_value(program_.value_of(Value(t)).get<Tensor>(), t);
+    } else if (requires_grad(base)) {
+      if (is_unrecorded(t)) view.kind = View::Kind::Unrecorded;
+      if (is_cut(t)) view.kind = View::Kind::Cut;
+    } else if (program_.begins_with_grad && is_of_scope(t)) {
+      view.kind = View::Kind::Own;
+      view.origin = t.impl()->view_origin();
     }
     views_.push_back(std::move(view));
     return {Result::Kind::View, views_.size() - 1};
+  }
+
+  // Whether a view was made without recording, where that is not so for all that the program does.
+  static bool is_of_scope(const Tensor& t) {
+    const ViewOrigin origin = t.impl()->view_origin();
+    return origin == ViewOrigin::InNoGrad || origin == ViewOrigin::InInference;
+  }
+
+  bool requires_grad(Result base) const {
+    switch (base.kind) {
+      case Result::Kind::Input: return autograd::requires_grad(input(base.number));
+      case Result::Kind::Value: return values_[base.number].root.defined();
+      case Result::Kind::View: return views_[base.number].history.has_value();
+    }
+    return false;
+  }
+
+  View look_from(const Tensor& t, Result base) {
+    View view{node_of(program_.value_of(Value(t)).get<Tensor>()), base};
+    Result origin = base;
+    while (origin.kind == Result::Kind::View) origin = views_[origin.number].base;
+    if (follow(*view.node, base)) {
+      if (origin.kind == Result::Kind::Input)
+        view.moved = way_to_input(t, *view.node, base, origin.number);
+      return view;
+    }
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                     origin.kind == Result::Kind::Input && is_alike(t, origin.number),
+                     "a result looks at another one in a way that is not compiled");
+    view.node = nullptr;
+    view.look = look_of(t, origin.number);
+    note_numbers(view.look);
+    return view;
   }
 
   // The views that lead from the base to the node, if they do, and the node that they begin with.
@@ -363,25 +451,48 @@ class Writer {
     }
     return steps;
   }
+  // The place in the storage that a view names, which is an argument of as_strided.
+  static const Arg* place_named_by(const Node& step) {
+    const bool is_one = step.target().op() == &ops::as_strided && step.args().size() > 3;
+    return is_one && !step.args()[3].is_none() ? &step.args()[3] : nullptr;
+  }
+  // How much farther in the storage of input `i` a tensor lies than its value in the graph does,
+  // where that is asked for.
+  int64_t way_to_input(const Tensor& t, const Node& node, Result base, size_t i) {
+    const std::vector<const Node*> steps = steps_from(base, node)->nodes;
+    if (std::ranges::none_of(steps, [](const Node* step) { return place_named_by(*step); }))
+      return 0;
+    const auto offset_of = [](const Value& v) {
+      return v.get<Tensor>().impl()->sym_storage_offset();
+    };
+    const SymInt moved = t.impl()->sym_storage_offset() + offset_of(program_.values[i]) -
+                         program_.looks[i].offset - offset_of(node.val());
+    if (is_known(SymOp::Eq, moved, 0)) return 0;
+    const auto is_number = [](const Node* step) {
+      return !place_named_by(*step) || !place_named_by(*step)->is_node();
+    };
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
+                     !moved.is_symbolic() && std::ranges::all_of(steps, is_number),
+                     "as_strided of input ", i, " at a place that changes");
+    return moved.expect_int();
+  }
   // Whether there are such views; notes what they need.
   bool follow(const Node& node, Result base) {
     const auto steps = steps_from(base, node);
     if (!steps) return false;
-    if (base.kind == Result::Kind::Value)
-      of_value_.emplace(steps->from, base.number);
-    else if (changed_.count(base.number))
-      final_.emplace(steps->from, base.number);
-    for (const Node* step : steps->nodes) {
-      views_steps_.insert(step);
+    for (const Node* step : steps->nodes)
       for (const Node* argument : step->inputs().list())
         if (argument != viewed(*step)) note_number(*argument);
-    }
     return true;
   }
   bool is_base(const Node& node, Result base) {
     const auto is_one = [&](const auto& known) {
       return known.second == base.number && is_same_view(node, *known.first);
     };
+    if (base.kind == Result::Kind::View) {
+      const Node* root = views_[base.number].node;
+      return root && is_same_view(node, *root);
+    }
     if (base.kind == Result::Kind::Value) return std::ranges::any_of(of_value_, is_one);
     if (changed_.count(base.number)) return std::ranges::any_of(final_, is_one);
     return &node == node_of(program_.values[base.number].get<Tensor>());
@@ -413,28 +524,64 @@ class Writer {
     for (const Write& w : writes_)
       if (w.look) note_numbers(*w.look);
     made_ = make_intrusive<Graph>();
-    std::vector<Node*> inputs, values;
     const std::vector<Node*> given = graph_.placeholders();
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      inputs.push_back(&made_->placeholder(given[i]->name()));
-      map_[given[i]] = Arg(inputs.back());
+      inputs_.push_back(&made_->placeholder(given[i]->name()));
+      map_[given[i]] = Arg(inputs_.back());
     }
     for (size_t i = 0; i < values_.size(); ++i)
-      values.push_back(&made_->placeholder(str("value_", i)));
-    for (const auto& [node, number] : of_value_) map_[node] = Arg(values[number]);
+      given_values_.push_back(&made_->placeholder(str("value_", i)));
+    for (const auto& [node, number] : of_value_) map_[node] = Arg(given_values_[number]);
     copy_nodes_in(numbers_);
-    for (const Write& w : writes_) write_input(w, *inputs[w.input], values);
-    // Views look at what the inputs hold now.
-    for (const auto& [node, i] : final_) map_[node] = Arg(inputs[i]);
-    copy_nodes_in(views_steps_);
-    std::vector<Arg> out;
-    for (const Result& r : results_) {
-      if (r.kind == Result::Kind::Value) out.emplace_back(values[r.number]);
-      if (r.kind == Result::Kind::Input) out.emplace_back(inputs[r.number]);
-      if (r.kind == Result::Kind::View) out.push_back(write_view(views_[r.number], inputs, values));
+    for (const Write& w : writes_) {
+      if (w.is_first) write_input(w);
+      if (w.look) change_look(w);
     }
+    made_views_.resize(views_.size());
+    write_views([](const View& view) { return view.kind == View::Kind::Detached; });
+    write_views([](const View& view) { return view.is_older; });
+    write_memory();
+    write_views([](const View&) { return true; });
+    std::vector<Arg> out;
+    for (const Result& r : results_) out.push_back(made_of(r));
     made_->output(Arg::tuple(std::move(out)));
     return made_;
+  }
+
+  Arg made_of(Result r) const {
+    switch (r.kind) {
+      case Result::Kind::Input: return Arg(inputs_[r.number]);
+      case Result::Kind::Value: return Arg(given_values_[r.number]);
+      case Result::Kind::View: return Arg(made_views_[r.number]);
+    }
+    return {};
+  }
+
+  void write_views(FunctionRef<bool(const View&)> is_one) {
+    for (size_t i = 0; i < views_.size(); ++i)
+      if (!made_views_[i] && is_one(views_[i])) made_views_[i] = write_view(views_[i]);
+    steps_.clear();
+  }
+
+  // Writes, and what counts as one for the views that are older.
+  void write_memory() {
+    for (const Write& w : writes_)
+      if (w.value && !w.is_first) write_input(w);
+    for (const size_t i : counted_) made_->call(get_builtin("_count_write"), {Arg(inputs_[i])});
+    std::unordered_set<const Node*> behind;
+    for (size_t i = 0; i < views_.size(); ++i) {
+      if (views_[i].kind != View::Kind::Detached || !views_[i].history) continue;
+      made_->call(ops::copy_, {Arg(made_views_[i]), Arg(given_values_[*views_[i].history])});
+      behind.insert(made_views_[i]);
+    }
+    for (const Write& w : writes_)
+      if (w.value && w.is_counted && !w.is_first) behind.insert(inputs_[w.input]);
+    for (const size_t i : counted_) behind.insert(inputs_[i]);
+    for (const View& view : views_) {
+      if (!view.is_older) continue;
+      const Arg base = made_of(view.base);
+      if (behind.insert(base.node()).second) made_->call(get_builtin("_count_write"), {base});
+    }
   }
 
   Arg moved(const Arg& arg) const {
@@ -448,15 +595,36 @@ class Writer {
     }
   }
 
-  void write_input(const Write& w, Node& input, const std::vector<Node*>& values) {
-    if (w.look) {
-      std::vector<Arg> args{Arg(input)};
-      for (const Arg& arg : *w.look) args.push_back(moved(arg));
-      made_->call(ops::as_strided_, std::move(args));
+  void change_look(const Write& w) {
+    std::vector<Arg> args{Arg(inputs_[w.input])};
+    for (const Arg& arg : *w.look) args.push_back(moved(arg));
+    made_->call(ops::as_strided_, std::move(args));
+  }
+  void write_input(const Write& w) {
+    const Arg given(inputs_[w.input]);
+    Arg target = w.is_recorded  ? given
+                 : w.is_counted ? Arg(made_->call(ops::detach, {given}))
+                                : Arg(made_->call(get_builtin("_data"), {given}));
+    Arg value(given_values_[*w.value]);
+    // What is one element along a dimension (expand) has what another input was written with.
+    const Tensor& t = input(w.input);
+    for (int64_t d = 0; is_shared_input(w.input) && d < t.dim(); ++d) {
+      if (t.sym_strides()[d] != SymInt(0) || t.sym_sizes()[d] == SymInt(1)) continue;
+      target = first_along(target, d);
+      value = first_along(value, d);
     }
-    if (!w.value) return;
-    Node& target = w.is_recorded ? input : made_->call(ops::detach, {Arg(input)});
-    made_->call(ops::copy_, {Arg(target), Arg(values[*w.value])});
+    made_->call(ops::copy_, {target, value});
+  }
+  bool is_shared_input(size_t i) {
+    for (size_t j = 0; j < program_.inputs.size(); ++j)
+      if (j != i && is_tensor(program_.inputs[j]) && memory(input(j)) == memory(input(i)))
+        return true;
+    return false;
+  }
+  Arg first_along(const Arg& t, int64_t dim) {
+    static dispatch::Operator& slice = *dispatch::find_operator("slice", "Tensor");
+    return Arg(
+        made_->call(slice, {t, Arg(dim), Arg(int64_t{0}), Arg(int64_t{1}), Arg(int64_t{1})}));
   }
 
   Arg unrecorded(Node& view) {
@@ -468,24 +636,52 @@ class Writer {
     return Arg(made_->call(get_builtin("getitem"), {Arg(made), Arg(int64_t{0})}));
   }
 
-  Arg write_view(const View& view, const std::vector<Node*>& inputs,
-                 const std::vector<Node*>& values) {
-    const bool is_input = view.base.kind == Result::Kind::Input;
-    Node* const base = (is_input ? inputs : values)[view.base.number];
-    Node* made = nullptr;
-    if (view.node) {
-      made = map_.at(view.node).node();
-    } else {
-      std::vector<Arg> args{Arg(base)};
-      for (const Arg& arg : view.look) args.push_back(moved(arg));
-      made = &made_->call(ops::as_strided, std::move(args));
+  Node* write_view(const View& view) {
+    Node& look = write_look(view);
+    switch (view.kind) {
+      case View::Kind::Detached:
+        return view.is_counted ? &made_->call(ops::detach, {Arg(look)})
+                               : &made_->call(get_builtin("_data"), {Arg(look)});
+      case View::Kind::Unrecorded: return unrecorded(look).node();
+      case View::Kind::Cut: return &made_->call(ops::alias, {unrecorded(look)});
+      case View::Kind::Own:
+        return &made_->call(get_builtin("_view_with_history"),
+                            {Arg(look), view.history ? Arg(given_values_[*view.history]) : Arg(),
+                             Arg(static_cast<int64_t>(view.origin))});
+      case View::Kind::Plain: break;
     }
-    if (view.is_detached) return Arg(made_->call(ops::detach, {Arg(made)}));
-    if (view.is_unrecorded) return unrecorded(*made);
-    if (view.is_cut) return Arg(made_->call(ops::alias, {unrecorded(*made)}));
     // The graph has one value for tensors that are several in the program.
-    const bool is_taken = made == base || !given_.insert(made).second;
-    return Arg(is_taken ? made_->call(ops::alias, {Arg(made)}) : *made);
+    const bool is_taken = &look == made_of(view.base).node() || !given_.insert(&look).second;
+    return is_taken ? &made_->call(ops::alias, {Arg(look)}) : &look;
+  }
+
+  static void move_place(Node& step, int64_t by) {
+    if (!place_named_by(step)) return;
+    std::vector<Arg> args(step.args().begin(), step.args().end());
+    args[3] = Arg(args[3].constant().to_int() + by);
+    step.set_args(std::move(args));
+  }
+
+  // The steps from the base, of which several views may share the first ones.
+  Node& write_look(const View& view) {
+    Node* at = made_of(view.base).node();
+    if (!view.node) {
+      std::vector<Arg> args{Arg(at)};
+      for (const Arg& arg : view.look) args.push_back(moved(arg));
+      return made_->call(ops::as_strided, std::move(args));
+    }
+    const std::vector<const Node*> steps = steps_from(view.base, *view.node)->nodes;
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      Node*& made = steps_[{at, *step}];
+      const Node* const from = viewed(**step);
+      const bool is_new = !made;
+      if (is_new)
+        made =
+            &copy_node(**step, *made_, [&](Node& n) { return &n == from ? Arg(at) : map_.at(&n); });
+      if (is_new && view.moved != 0) move_place(*made, view.moved);
+      at = made;
+    }
+    return *at;
   }
 
   const TracedProgram& program_;
@@ -503,7 +699,13 @@ class Writer {
   std::unordered_set<const Aliased*> shared_;
   std::unordered_map<const Aliased*, Tensor> bases_;  // of the program
   std::unordered_map<const Aliased*, size_t> base_values_;
-  std::unordered_set<const Node*> numbers_, views_steps_;
+  std::unordered_set<const Node*> numbers_;
+  std::unordered_set<const TensorImpl*> older_;  // results that are older than the last write
+  std::unordered_map<const TensorImpl*, Result> roots_;  // views_ that are detached
+  std::vector<size_t> counted_;                          // inputs whose version alone changed
+  // Of the epilogue.
+  std::vector<Node*> inputs_, given_values_, made_views_;
+  std::map<std::pair<const Node*, const Node*>, Node*> steps_;  // by what they look at
   IntrusivePtr<Graph> made_;
   std::unordered_set<const Node*> given_;  // views that are results
   NodeMap map_;

@@ -9,7 +9,10 @@
 // Note [Epilogue]: the graph computes new values alone, each in memory of its own, so a compiler is
 // free in how it does that. The epilogue runs as the program would, under autograd: it writes to
 // the inputs and gives each result the memory that it has in the program, that of an input or of
-// another result. A write that the program did not record goes to the detached input.
+// another result. A write that the program did not record goes to the detached input. What was
+// detached from an input, or from a value, is made so again, and is written to once more where it
+// got a history of its own. A view that is older than the last write is made before that: once its
+// base requires gradients it follows the base's history.
 #pragma once
 
 #include "taeda/autograd/node.h"
@@ -49,6 +52,8 @@ struct TracedProgram {
   const std::vector<const Aliased*>& memories;                 // the same
   const std::vector<Look>& looks;                              // the same
   const std::vector<bool>& had_gradients;                      // the same
+  const std::vector<uint32_t>& versions;                       // the same
+  bool begins_with_grad;
   FunctionRef<Value(const Value& v)> value_of;
   FunctionRef<Tensor(const Tensor& value)> copy;  // as a node of the graph
 };

@@ -37,6 +37,10 @@ void FunctionalMode::note(const Tensor& t, IntrusivePtr<FunctionalState> state) 
 void FunctionalMode::add(const Tensor& tensor, Tensor value) {
   auto state = FunctionalState::of_root(std::move(value));
   state->root->is_outside = true;
+  // Several that stand for one tensor have its memory, each with a value of its own; the program
+  // sees the last one.
+  memories_[tensor.storage().get()] = {WeakPtr<StorageImpl>(tensor.storage()), state,
+                                       tensor.impl()->sym_storage_offset()};
   note(tensor, std::move(state));
 }
 

@@ -56,6 +56,8 @@ void TraceRun::note_start(Seen& seen, const Value& input) const {
                                                    : nullptr);
   seen.looks.push_back(is_tensor ? Look(input.get<Tensor>()) : Look());
   seen.had_gradients.push_back(is_tensor && autograd::requires_grad(input.get<Tensor>()));
+  const bool counts = is_tensor && input.get<Tensor>().impl()->has_version_counter();
+  seen.versions.push_back(counts ? input.get<Tensor>().impl()->version() : 0);
 }
 
 void TraceRun::add_input(size_t index, const Value& v) {

@@ -172,7 +172,9 @@ void TraceRun::make_layers() {
 std::optional<Retraced> TraceRun::run(Program program) {
   std::optional<autograd::GradMode> recording;
   if (!options_.stays_on_thread || options_.begins_without_grad)
-    recording.emplace(options_.differentiates);
+    // How views were made is told outside, also where nothing requires gradients yet.
+    recording.emplace(options_.differentiates ||
+                      (options_.keeps_aliases && !options_.begins_without_grad));
   add_inputs();
   std::vector<Value> results;
   {
@@ -356,9 +358,10 @@ Epilogue TraceRun::epilogue_of(const Seen& seen, const std::vector<Value>& resul
     const InsideMode below(*this);
     return copy_with_strides(t);
   };
-  return write_epilogue({*tracer_, *functional_, seen.values, seen.inputs, seen.histories,
-                         seen.memories, seen.looks, seen.had_gradients, value, copy},
-                        results);
+  return write_epilogue(
+      {*tracer_, *functional_, seen.values, seen.inputs, seen.histories, seen.memories, seen.looks,
+       seen.had_gradients, seen.versions, !options_.begins_without_grad, value, copy},
+      results);
 }
 
 std::vector<Tensor> TraceRun::give_with_epilogue(const std::vector<Value>& results) {

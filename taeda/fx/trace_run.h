@@ -103,6 +103,7 @@ class TraceRun {
     std::vector<const Aliased*> memories;
     std::vector<Look> looks;
     std::vector<bool> had_gradients;
+    std::vector<uint32_t> versions;
   };
 
   void make_layers();

@@ -172,6 +172,7 @@ class GraphLowering final : public Lowering {
   void lower_node(const Node& node);
   void lower_placeholder(const Node& node);
   void lower_operator(const Node& node, Operator& op);
+  bool may_check_unread(const Node& node, const std::vector<int>& outs) const;
   void lower_output(const Node& node);
   // Note [Writes to inputs]
   void lower_write(const Node& node);
@@ -352,6 +353,29 @@ static bool names_places(Operator& op) {
                      [](const dispatch::Argument& a) { return a.name == "storage_offset"; });
 }
 
+// Whether results have no elements, and what may be their indices has some: kernels go through the
+// elements of results, and would not look at an index that is out of range.
+bool GraphLowering::may_check_unread(const Node& node, const std::vector<int>& outs) const {
+  const auto is_empty = [&](int value) {
+    const Place& sizes = program_->values[value].geometry.sizes;
+    return std::any_of(sizes.begin(), sizes.end(), [](const Expr* e) { return e->is_constant(0); });
+  };
+  const auto is_own = [&](int value) { return program_->values[value].root == value; };
+  if (outs.empty() || !std::all_of(outs.begin(), outs.end(), is_own) ||
+      !std::all_of(outs.begin(), outs.end(), is_empty))
+    return false;
+  const auto may_be_index = [&](int value) {
+    return value >= 0 && is_integral(program_->values[value].fake.dtype()) && !is_empty(value);
+  };
+  for (const Node* input : node.inputs().list()) {
+    const auto found = by_node_.find(input);
+    if (found != by_node_.end() &&
+        std::any_of(found->second.begin(), found->second.end(), may_be_index))
+      return true;
+  }
+  return false;
+}
+
 void GraphLowering::lower_operator(const Node& node, Operator& op) {
   const Value val = node.val();
   if (is_symbolic_number(val)) return;  // a size
@@ -369,6 +393,7 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
     for (const Value& v : *val.get<std::shared_ptr<Value::List>>()) add(v);
   else
     add(val);
+  if (may_check_unread(node, outs)) return lower_as_call(node, op, outs);
   // A program may ask for the call.
   if (!node.meta_value(kFallbackKey).is_none()) return lower_as_call(node, op, outs);
   const auto found = lowering_table().find(&op);

@@ -25,6 +25,7 @@ TD_FN auto td_halves(F f, const A&... a) -> td_two<decltype(f(a.lo...))> {
 // The halves of a vector of 4-byte lanes.
 typedef float td_f32_half __attribute__((vector_size(TAEDA_VEC_BYTES / 2)));
 typedef int td_i32_half __attribute__((vector_size(TAEDA_VEC_BYTES / 2)));
+typedef unsigned td_u32_half __attribute__((vector_size(TAEDA_VEC_BYTES / 2)));
 template <class V>
 struct td_half_of;
 template <>
@@ -34,6 +35,10 @@ struct td_half_of<td_f32> {
 template <>
 struct td_half_of<td_i32> {
   typedef td_i32_half type;
+};
+template <>
+struct td_half_of<td_u32> {
+  typedef td_u32_half type;
 };
 
 // 4-byte lanes as 8-byte ones and back. A mask keeps all bits of a lane equal.

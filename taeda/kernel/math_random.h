@@ -226,6 +226,56 @@ TD_FN F td_draw_normal(Seed&& seed, td_ulong offset, td_long i) {
   return i & 1 ? pair.y : pair.x;
 }
 
+#if !defined(__CUDACC__)
+// ---- a vector of neighbours of a stream ----
+// Lanes from place `first` on. Each draws a block of its own: more blocks than one for each four
+// lanes, but all of them at once.
+struct td_drawn_row {
+  td_words<td_u32> words[1];
+  td_u32 place;  // in the block
+};
+TD_FN td_drawn_row td_draw_row(td_ulong seed, td_ulong offset, td_long first) {
+  td_u32 place = {};
+  for (int lane = 0; lane < TAEDA_VEC_BYTES / 4; ++lane)
+    place[lane] = (unsigned)(first & 3) + (unsigned)lane;
+  const td_ulong counter = offset + (td_ulong)first / 4;
+  const td_u32 from = td_u32{} + (unsigned)counter;
+  const td_u32 low[1] = {from + (place >> 2)};
+  const td_u32 carried = low[0] < from ? td_u32{} + 1 : td_u32{};
+  const td_u32 high[1] = {carried + (unsigned)(counter >> 32)};
+  td_drawn_row row;
+  row.place = place & 3;
+  td_philox(low, high, td_make_philox_keys(seed, td_u32{}), row.words);
+  return row;
+}
+TD_FN td_u32 td_draw_word_row(td_ulong seed, td_ulong offset, td_long first) {
+  if constexpr (TAEDA_VEC_BYTES < 32) {
+    td_kept_block kept = {seed};
+    td_u32 row = {};
+    for (int lane = 0; lane < TAEDA_VEC_BYTES / 4; ++lane)
+      row[lane] = (unsigned)td_draw_word(kept, offset, first + lane);
+    return row;
+  } else {
+    const td_drawn_row row = td_draw_row(seed, offset, first);
+    const td_words<td_u32>& w = row.words[0];
+    const auto is_odd = (row.place & 1) != 0;
+    const td_u32 lower = is_odd ? w.w1 : w.w0, upper = is_odd ? w.w3 : w.w2;
+    return (row.place & 2) != 0 ? upper : lower;
+  }
+}
+TD_FN td_f32 td_draw_uniform_row(td_ulong seed, td_ulong offset, td_long first, int bits) {
+  return td_uniform32<td_f32>(td_draw_word_row(seed, offset, first), bits);
+}
+TD_FN td_f32 td_draw_normal_row(td_ulong seed, td_ulong offset, td_long first) {
+  const td_drawn_row row = td_draw_row(seed, offset, first);
+  const td_words<td_u32>& w = row.words[0];
+  const auto is_upper = (row.place & 2) != 0;
+  const td_normals<td_f32> pair =
+      td_normal_pair<td_f32>(is_upper ? w.w2 : w.w0, is_upper ? w.w3 : w.w1);
+  return (row.place & 1) != 0 ? pair.y : pair.x;
+}
+#endif
+
 // ---- neighbours of a stream ----
 // The elements from place `first` on, a multiple of their number, which fill whole blocks: each
 // block is drawn once for all of its elements.

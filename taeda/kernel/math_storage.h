@@ -150,6 +150,8 @@ TD_FN td_long td_checked_index(td_long index, td_long extent, bool wraps, td_lon
 template <class V>
 constexpr int td_lanes = sizeof(V) / sizeof(V{}[0]);
 typedef unsigned short td_u16_half __attribute__((vector_size(TAEDA_VEC_BYTES / 2)));
+template <class Stored>
+constexpr bool td_is_half = __is_same(Stored, td_bfloat16) || __is_same(Stored, td_float16);
 
 // A compiler converts a whole register in two halves, which costs four shuffles.
 TD_FN td_u32 td_widen(td_u16_half x) {
@@ -159,6 +161,24 @@ TD_FN td_u32 td_widen(td_u16_half x) {
 #  else
   return __builtin_convertvector(x, td_u32);
 #  endif
+}
+
+// td_float16 by lanes: the same steps without branches.
+TD_FN td_f32 td_from_float16(td_u32 x) {
+  const td_u32 size = x & 0x7fff, sign = (x & 0x8000) << 16, bits = size << 13;
+  const td_u32 normal =
+      bits + (size >= td_u32{} + 0x7c00 ? td_u32{} + (224u << 23) : td_u32{} + (112u << 23));
+  const td_u32 small = (td_u32)(__builtin_convertvector((td_i32)size, td_f32) * 0x1p-24f);
+  return (td_f32)((size < td_u32{} + 0x400 ? small : normal) | sign);
+}
+TD_FN td_u32 td_to_float16(td_f32 x) {
+  const td_u32 bits = (td_u32)x, size = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
+  const td_u32 rounded = ((size + 0xfff + (size >> 13 & 1)) >> 13) - (112u << 10);
+  const td_u32 normal = rounded > td_u32{} + 0x7c00 ? td_u32{} + 0x7c00 : rounded;
+  // Numbers below the normal ones are multiples of 2^-24, the last bit of a float from 1/2 on.
+  const td_u32 small = (td_u32)((td_f32)size + 0.5f) - 0x3f000000;
+  const td_u32 number = size < td_u32{} + (113u << 23) ? small : normal;
+  return (size > td_u32{} + 0x7f800000 ? td_u32{} + 0x7e00 : number) | sign;
 }
 
 // Consecutive elements as a vector; count is the number of those that exist.
@@ -171,12 +191,13 @@ TD_FN V td_read_lanes(const void* p, td_long i, int count) {
   if constexpr (__is_same(Stored, td_plain<S>)) {
     if (count == td_lanes<V>) return td_load<V>(from);
     return td_load_tail<V>(from, count * (td_long)sizeof(S));
-  } else if constexpr (__is_same(Stored, td_bfloat16) && __is_same(V, td_f32)) {
+  } else if constexpr (td_is_half<Stored> && __is_same(V, td_f32)) {
     td_u16_half half = {};
     if (count == td_lanes<V>)
       half = td_load<td_u16_half>(from);
     else
       half = td_load_tail<td_u16_half>(from, count * 2);
+    if constexpr (__is_same(Stored, td_float16)) return td_from_float16(td_widen(half));
     return (td_f32)(td_widen(half) << 16);
   } else {
     for (int lane = 0; lane < count; ++lane) v[lane] = Stored::template from<S>(from[lane]);
@@ -191,11 +212,16 @@ TD_FN void td_write_lanes(void* p, td_long i, V v, int count) {
   if constexpr (__is_same(Stored, td_plain<S>)) {
     if (count == td_lanes<V>) return td_store(to, v);
     td_store_tail(to, v, count * (td_long)sizeof(S));
-  } else if constexpr (__is_same(Stored, td_bfloat16) && __is_same(V, td_f32)) {
-    const td_u32 bits = (td_u32)v;
-    const td_u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    const td_u16_half half =
-        __builtin_convertvector(v == v ? rounded : td_u32{} + 0x7fc0, td_u16_half);
+  } else if constexpr (td_is_half<Stored> && __is_same(V, td_f32)) {
+    td_u32 narrow;
+    if constexpr (__is_same(Stored, td_float16)) {
+      narrow = td_to_float16(v);
+    } else {
+      const td_u32 bits = (td_u32)v;
+      const td_u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+      narrow = v == v ? rounded : td_u32{} + 0x7fc0;
+    }
+    const td_u16_half half = __builtin_convertvector(narrow, td_u16_half);
     if (count == td_lanes<V>) return td_store(to, half);
     td_store_tail(to, half, count * 2);
   } else {
@@ -253,6 +279,8 @@ TD_FN V td_round_lanes(V v) {
     const td_u32 bits = (td_u32)v;
     const td_u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
     return (V)(v == v ? rounded : td_u32{} + 0x7fc00000u);
+  } else if constexpr (__is_same(Stored, td_float16) && __is_same(V, td_f32)) {
+    return td_from_float16(td_to_float16(v));
   }
   for (int lane = 0; lane < td_lanes<V>; ++lane) v[lane] = td_round_to<Stored>(v[lane]);
   return v;

@@ -289,6 +289,24 @@ std::string CpuValues::index_value(const Defined& values, const Node& node, Lane
                    str("(", type, ")", copy_index(values, node.at, copy, "lane")));
 }
 
+// A row of neighbours of the random stream; an empty text where it is none.
+std::string CpuValues::random_row(const Defined& values, const Node& node, Lanes lanes,
+                                  int copy) const {
+  const Draw draw = static_cast<Draw>(node.index);
+  const bool is_word = draw == Draw::Word && lanes == Lanes::Mixed;
+  const bool is_row = apart_.empty() && lanes != Lanes::Wide64 &&
+                      (is_word || node.type == Type::F32) && !values.wide.count(node.args[0]) &&
+                      !values.wide.count(node.args[1]) && moves(node.at, values.place, values.wide);
+  const Expr* stride = is_row ? vector_stride(values, node.at) : nullptr;
+  if (!stride || !stride->is_constant(1)) return "";
+  const auto arg = [&](int i) { return spelled(values, node.args[i], Lanes::One, copy); };
+  const std::string where =
+      str("_row(", arg(0), ", ", arg(1), ", ", copy_index(values, node.at, copy));
+  if (is_word) return str("td_widen<td_i64>(td_draw_word", where, "))");
+  if (draw == Draw::Normal) return str("td_draw_normal", where, ")");
+  return str("td_draw_uniform", where, ", ", uniform_bits(draw), ")");
+}
+
 // An element of the random stream; lanes of one block draw it once.
 std::string CpuValues::random(const Defined& values, const Node& node, Lanes lanes,
                               int copy) const {
@@ -297,6 +315,7 @@ std::string CpuValues::random(const Defined& values, const Node& node, Lanes lan
     return values.wide.count(node.args[i]) ? text + "[lane]" : text;
   };
   if (lanes == Lanes::One) return random_text(node, index(node.at), arg, "", apart_);
+  if (const std::string row = random_row(values, node, lanes, copy); !row.empty()) return row;
   const auto drawn = [&](int i) {
     return i == 0 && !values.wide.count(node.args[0]) ? std::string("drawn") : arg(i);
   };

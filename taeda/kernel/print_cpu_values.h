@@ -91,6 +91,7 @@ class CpuValues {
   std::string load_lane(const Defined& values, const Node& node, int copy) const;
   std::string load_lanes(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string index_value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string random_row(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string random(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string indirect(const Defined& values, const Indirect& one, bool is_wide, int copy,
                        const std::string& indent) const;

@@ -92,7 +92,8 @@ namespace {
 
 // Whether the inputs differ in layout, so that the result cannot take over the strides of one of
 // them. Inputs without dimensions fit any layout. Contiguous ones that are broadcast give a
-// contiguous result; this is not worked out for symbolic sizes.
+// contiguous result, unless they have strides of their own; for symbolic sizes only that is worked
+// out.
 bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
   const Tensor* full = nullptr;
   bool is_symbolic = false, is_broadcast = false, is_contiguous = true, differs = false;
@@ -104,7 +105,10 @@ bool has_mixed_layouts(Span<const Tensor*> inputs, SymIntList sizes) {
     is_contiguous &= t->is_contiguous();
     differs |= t != full && !is_contiguous && t->sym_strides() != full->sym_strides();
   }
-  if (is_broadcast) return !is_symbolic || !is_contiguous;
+  if (is_broadcast)
+    return !is_symbolic || !is_contiguous ||
+           std::any_of(inputs.begin(), inputs.end(),
+                       [](const Tensor* t) { return has_own_strides(*t); });
   if (!full || is_contiguous) return false;
   return differs || !full->impl()->is_non_overlapping_and_dense();
 }

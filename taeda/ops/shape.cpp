@@ -168,6 +168,18 @@ SymIntVec strides_like(const Tensor& self, MemoryFormat format) {
   return strides_in_order(inputs, self.sym_sizes());
 }
 
+bool has_own_strides(const Tensor& t) {
+  const bool is_symbolic = t.impl()->has_symbolic_sizes();
+  SymInt expected = 1;
+  for (int64_t d = t.dim() - 1; d >= 0; --d) {
+    const SymInt& size = t.sym_sizes()[d];
+    const bool is_free = !is_symbolic || (!size.is_symbolic() && size == SymInt(1));
+    if (is_free && is_known(SymOp::Ne, t.sym_strides()[d], expected)) return true;
+    expected *= is_symbolic ? size : sym_max(size, 1);
+  }
+  return false;
+}
+
 uint64_t dim_bitset(IntList dims, int64_t ndim, bool all_when_empty) {
   if (dims.empty() && all_when_empty) return ndim == 0 ? 0 : ~0ULL >> (64 - ndim);
   uint64_t bits = 0;

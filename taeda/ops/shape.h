@@ -16,6 +16,9 @@ TAEDA_API SymIntVec channels_last_strides(SymIntList sizes);
 TAEDA_API SymIntVec strides_in_order(Span<const Tensor*> inputs, SymIntList sizes);
 // Strides of an empty tensor like `self` in a memory format (Preserve keeps dense permutations).
 TAEDA_API SymIntVec strides_like(const Tensor& self, MemoryFormat format);
+// Whether a contiguous tensor has strides that its sizes do not give: along dimensions of size one,
+// or where it has no elements. Of symbolic sizes only those that are always one are looked at.
+TAEDA_API bool has_own_strides(const Tensor& t);
 // Sorted, wrapped, checked for repeats: "dim 0 appears multiple times in the list of dims".
 TAEDA_API uint64_t dim_bitset(IntList dims, int64_t ndim, bool all_when_empty);
 // Sizes after reducing the dimensions in `bits`.

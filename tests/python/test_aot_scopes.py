@@ -140,6 +140,23 @@ def test_autocast_while_gradients_are_traced(setting):
     assert not t.is_autocast_enabled("cpu")
 
 
+def test_exact_gradients_do_not_follow_the_autocast_of_the_forward():
+    attention = t.nn.MultiheadAttention(16, 4, dropout=0.1, batch_first=True)
+
+    def gradients(module):
+        t.manual_seed(5)
+        x = t.randn(3, 5, 16, requires_grad=True)
+        with t.autocast("cpu"):
+            out = module(x, x, x, need_weights=False)[0]
+        return t.autograd.grad(out.float().square().sum(), [x, *attention.parameters()])
+
+    compiled = t.compile(attention, options={"exact": True})
+    for _ in range(2):
+        for got, expected in zip(gradients(compiled), gradients(attention), strict=True):
+            assert t.equal(got, expected)
+        t.compiler.wait()
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_results_of_changing_sizes_say_so(backend):
     def matmul(x, y):

@@ -145,3 +145,44 @@ def test_names_and_places_of_classes():
     counters.clear()
     compiled(X)
     assert not counters["recompile"]
+
+
+class DotDict(dict):
+    __getattr__ = dict.get
+    __setattr__ = dict.__setitem__
+    __delattr__ = dict.__delitem__
+
+
+class Missing(dict):
+    __getattr__ = dict.__getitem__
+    __call__ = dict.get
+
+    def __missing__(self, key):
+        made = self[key] = len(self)
+        return made
+
+
+def test_special_methods_of_c_under_other_names():
+    def program(x, names):
+        names.count = names.count + 1
+        names.last = x * names.scale
+        names.gone = 1
+        del names.gone
+        made = DotDict(names)
+        made.more = 3
+        return names.last, names.nothing, sorted(names), made.more, "more" in names, vars(names)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    one, other = DotDict(count=0, scale=2.0), DotDict(count=0, scale=2.0)
+    for _ in range(3):
+        got, expected = compiled(X, one), program(X, other)
+        assert t.equal(got[0], expected[0]) and got[1:] == expected[1:]
+        assert (one.count, list(one)) == (other.count, list(other))
+
+    def ask(names):
+        return names.first, names.second, names("first"), names("third", 7), vars(names)
+
+    compiled = t.compile(ask, backend="eager")
+    one, other = Missing(), Missing()
+    for _ in range(2):
+        assert compiled(one) == ask(other) and one == other

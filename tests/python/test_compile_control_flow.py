@@ -12,6 +12,7 @@ while_loop = importlib.import_module(f"{operators}.while_loop").while_loop
 scan = importlib.import_module(f"{operators}.scan").scan
 map_slices = importlib.import_module(f"{operators}.map").map
 associative_scan = importlib.import_module(f"{operators}.associative_scan").associative_scan
+checkpoint = importlib.import_module(f"{NAME}.utils.checkpoint").checkpoint
 counters = importlib.import_module(f"{NAME}._dynamo.utils").counters
 
 BACKENDS = ("eager", "aot_eager", "inductor")
@@ -269,3 +270,58 @@ def test_what_functions_keep_from_gradients(backend, call, step):
             values.append(run(x.detach()))
     t.testing.assert_close(*gradients)
     t.testing.assert_close(values[:2], values[2:])
+
+
+NUMBERS = {
+    "cond": lambda x, s: t.cond(x.max() > 5, lambda v: v * s, lambda v: v + s, (x,)),
+    "map": lambda x, s: map_slices(lambda v: v * s, x),
+    "scan": lambda x, s: scan(lambda c, v: (c * s + v, c + v), t.zeros(()), x),
+    "while_loop": lambda x, s: while_loop(
+        lambda i, v: i < 3, lambda i, v: (i + 1, v * s), (t.tensor(0), x)
+    ),
+    "checkpoint": lambda x, s: checkpoint(lambda v: (v * s).sin(), x, use_reentrant=False),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "read", [lambda x: x.sum().item(), lambda x: x.numel() + x.long().sum().item()]
+)
+def test_a_number_that_data_tells_inside_of_a_region(name, backend, read):
+    def program(x):
+        return NUMBERS[name](x, read(x))
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for n in (3, 4, 6):
+        x = t.linspace(-1, 1, n)
+        assert is_same(compiled(x), program(x), is_rounded=True)
+
+
+PARTLY_USED = {
+    "scan's results": lambda x, h, w: scan(lambda c, v: (c * w + v, (v * w).clone()), h, x)[1],
+    "scan's carry": lambda x, h, w: scan(lambda c, v: (c * 1.5, v * w), h, x)[0],
+    "scan's chain": lambda x, h, w: scan(
+        lambda c, v: ((c[1] * 1.5, c[1] + v * w), c[0].clone()), (t.zeros(()), h), x
+    )[1],
+    "one of a map": lambda x, h, w: map_slices(lambda v, w, h: (v * w, v * h), x, w, h)[0],
+    "one of a cond": lambda x, h, w: t.cond(
+        x.sum() > 0, lambda x, h, w: (x * w, x * h), lambda x, h, w: (x + w, x - h), (x, h, w)
+    )[0],
+    "one of a loop": lambda x, h, w: while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * w, b + 1), (t.tensor(0), x, h)
+    )[1],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", PARTLY_USED)
+def test_what_no_used_result_is_made_of_has_no_gradient(name, backend):
+    def gradients(function):
+        given = [t.ones(size, requires_grad=True) for size in ((4,), (), ())]
+        function(*given).sum().backward()
+        return [x.grad for x in given]
+
+    plain = gradients(PARTLY_USED[name])
+    assert any(grad is None for grad in plain) or name == "scan's chain"
+    assert is_same(gradients(t.compile(PARTLY_USED[name], backend=backend)), plain)

@@ -614,3 +614,38 @@ def test_two_arguments_that_become_one_are_noticed():
     for a, b in [(one, other), (one, tied), (one, one), (other, one), (one, other), (tied, one)]:
         for _ in range(2):
             assert is_same(compiled(a, b, X), f(a, b, X))
+
+
+def test_a_search_in_a_list_is_one_guard():
+    names = [f"name{i}" for i in range(300)]
+    numbers = [*range(300)]
+
+    def program(x, name, number):
+        return x * (2 if name in names else 3) + (1 if number in numbers else 5)
+
+    t.compiler.reset()
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    calls = ("name7", 3), ("name299", 4), ("other", 5), ("name7", 3), ("name7", 1000), ("name7", 8)
+    for call in calls:
+        assert t.equal(compiled(X, *call), program(X, *call))
+    assert len(t.compiler.explain(program)(X, *calls[0]).out_guards) < 60
+    counters.clear()
+    names.insert(0, "first")
+    assert t.equal(compiled(X, *calls[-1]), program(X, *calls[-1])) and not counters["recompile"]
+    names.remove("name7")
+    assert t.equal(compiled(X, *calls[-1]), program(X, *calls[-1])) and counters["recompile"]
+
+
+def test_a_search_in_a_list_of_objects_that_compare():
+    class Odd:
+        def __eq__(self, other):
+            return other == "b"
+
+    items = ["a"]
+    changes = [
+        lambda: items.append(Odd()),
+        lambda: items.append("b"),
+        lambda: items.__setitem__(slice(None), [1.0, True]),
+        lambda: items.clear(),
+    ]
+    check_changes(lambda x: (x, "b" in items, 1 in items, None in items), changes, X)

@@ -232,3 +232,15 @@ def test_tracebacks_name_each_caller_once(left):
         compiled = t.compile(program, backend="eager")
         for _ in range(3):
             assert way_of(compiled) == way_of(program)
+
+
+def test_an_error_of_numbers_beside_a_tensor():
+    def program(x, numbers):
+        try:
+            return x * numbers[5]
+        except IndexError as error:
+            return str(error)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for n in (2, 3, 4):
+        assert compiled(t.ones(n), [1, 2]) == "list index out of range"

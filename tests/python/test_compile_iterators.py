@@ -449,3 +449,74 @@ def test_a_deque_that_changed_ends_the_loops_over_it():
     for function in (program, taeda.compile(program, backend="eager")):
         with pytest.raises(RuntimeError, match="deque mutated"):
             function(collections.deque([1, 2]), X)
+
+
+def over_deque(items, x):
+    items.rotate(1)
+    for item in items:
+        x = x * item
+        graph_break()
+        x = x + 1
+    return x
+
+
+def over_deque_backwards(items, x):
+    for i, item in enumerate(reversed(items)):
+        x = x * item
+        graph_break()
+        x = x + i
+    return x
+
+
+def over_set(items, x):
+    for item in items:
+        x = x * item
+        graph_break()
+        x = x + 1
+    return x
+
+
+@pytest.mark.parametrize(
+    "program, make",
+    [
+        (over_deque, collections.deque),
+        (over_deque_backwards, collections.deque),
+        (over_set, set),
+    ],
+)
+def test_a_loop_breaks_where_its_body_does(program, make):
+    taeda.compiler.reset()
+    compiled = taeda.compile(program, backend="eager")
+    counters.clear()
+    one, other = make(FACTORS), make(FACTORS)
+    for _ in range(3):
+        assert taeda.equal(compiled(one, X), program(other, X))
+        assert one == other
+    assert all("graph_break" in reason for reason in counters["graph_break"])
+
+
+@pytest.mark.parametrize("items", [{1: 2}, {1}, collections.deque([1])])
+def test_a_container_that_grows_in_a_break_ends_its_loop(items):
+    @taeda.compiler.disable
+    def grow(items, wanted):
+        if wanted:
+            items.update({5: 1}) if hasattr(items, "update") else items.append(5)
+
+    def program(items, wanted, x):
+        done = []
+        try:
+            for item in items:
+                x = x * 2
+                grow(items, wanted)
+                x = x + item
+                done.append(x)
+        except RuntimeError as error:
+            return x, len(done), str(error)
+        return x, len(done)
+
+    taeda.compiler.reset()
+    compiled = taeda.compile(program, backend="eager")
+    for wanted in (False, True, False, True):
+        got, expected = (f(copy.copy(items), wanted, X) for f in (compiled, program))
+        assert taeda.equal(got[0], expected[0])
+        assert got[1:] == expected[1:]

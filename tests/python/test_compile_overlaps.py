@@ -1,5 +1,7 @@
 """Arguments that look at parts of one memory, written to by compiled programs."""
 
+import operator
+
 import pytest
 from under_test import t
 
@@ -128,3 +130,29 @@ def test_a_write_with_gradients_reaches_all_views(places, backend):
         return result.tolist(), x.grad.tolist(), base.tolist()
 
     assert run(t.compile(program, backend=backend)) == run(program)
+
+
+ITEMS = {
+    "number": lambda y: y.__setitem__(0, y[0].add_(1)),
+    "row": lambda y: operator.setitem(y, 1, operator.iadd(y[1], y[0])),
+    "slice": lambda y: operator.setitem(y, slice(1, None), operator.imul(y[1:], 2)),
+    "columns": lambda y: operator.setitem(y, (..., 0), operator.isub(y[..., 0], 3)),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ITEMS)
+def test_items_that_are_written_in_place(name, backend):
+    """`y[0] += 1` writes an item to itself."""
+
+    def program(x):
+        y = x * 1
+        ITEMS[name](y)
+        y[0] += 1
+        x[:, 1] *= 2
+        return y * 2
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for n in (3, 4, 5):
+        one, other = (t.arange(2.0 * n).reshape(n, 2) for _ in range(2))
+        assert t.equal(compiled(one), program(other)) and t.equal(one, other)

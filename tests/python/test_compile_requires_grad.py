@@ -356,3 +356,49 @@ def test_gradients_that_a_tensor_cannot_require():
     inner = t.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="leaf"):
         t.compile(detached, backend="eager")(inner)
+
+
+def test_the_flag_of_a_tensor_that_is_no_leaf_is_not_set(compiled):
+    def program(x):
+        y = x * 2
+        x.requires_grad = True
+        return y
+
+    for f in (program, compiled(program)):
+        assert f(t.ones(2)).tolist() == [2, 2]
+        with pytest.raises(RuntimeError, match="leaf"):
+            f(t.ones(2, requires_grad=True) * 1)
+
+
+def test_views_of_a_view_with_a_flag_of_its_own(compiled):
+    """What such a tensor is a view of requires no gradients, and they follow it."""
+
+    def unrecorded(x):
+        with t.no_grad():
+            return x[1:]
+
+    def older(x):
+        v = x[1:]
+        x.detach().add_(1)
+        return v
+
+    for program in (unrecorded, older):
+        for f in (program, compiled(program)):
+            x = t.zeros(4).view(2, 2).requires_grad_()
+            v = f(x)
+            if program is unrecorded:
+                assert not v.requires_grad
+            else:
+                assert t.autograd.grad(v.sum(), x, allow_unused=True)[0] is None
+
+
+def test_a_write_that_autograd_refuses_for_what_an_input_is_a_view_of(compiled):
+    def program(x, v):
+        y = x * 2
+        v.mul_(2)
+        return y
+
+    for f in (program, compiled(program)):
+        x = t.ones(2, 3, requires_grad=True)
+        with pytest.raises(RuntimeError, match="view of a leaf"):
+            f(x, x[1:])

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import operator
 
 import pytest
 from under_test import NAME, t
@@ -274,3 +275,35 @@ def test_keywords_that_a_partial_is_given(program):
         x = t.ones(2)
         assert t.equal(compiled(one, x, number), program(other, x, number))
         assert one.keywords == other.keywords
+
+
+CACHES = {
+    "an item": lambda n, cache: cache.__setitem__(n, 1.5),
+    "two items": lambda n, cache: (
+        operator.setitem(cache, n, 1),
+        operator.setitem(cache, n * 2, 2),
+    ),
+    "where it is not yet": lambda n, cache: cache.setdefault(n, n) if n not in cache else None,
+    "update": lambda n, cache: cache.update({n: 2}),
+    "merge": lambda n, cache: operator.ior(cache, {n: 3, n + 1: 4}),
+    "comprehension": lambda n, cache: cache.update({n + i: i for i in range(2)}),
+}
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_a_cache_by_size_is_filled(name):
+    """A size that changes is a key by its value, once per size."""
+
+    def program(x, cache):
+        n = x.shape[0]
+        CACHES[name](n, cache)
+        if n not in cache:
+            cache[n] = 0
+        cache[n] = cache[n] + 1
+        return x * cache[n]
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    one, other = {}, {}
+    for n in (4, 5, 7, 5, 4):
+        assert t.equal(compiled(t.ones(n), one), program(t.ones(n), other))
+        assert one == other and [type(key) for key in one] == [int] * len(one)

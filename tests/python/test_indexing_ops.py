@@ -532,3 +532,28 @@ def test_gradients_of_16_bit_rows_are_rounded_once():
     table.grad = None
     table.gather(0, places[:, None].expand(-1, 2)).sum().backward()
     assert table.grad.unique().tolist() == [1000.0]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    ("mask", "sizes"),
+    [
+        (t.tensor([[True, False, True], [False, False, True]]), (3, 4)),
+        (t.tensor([[True, False, True], [False, False, True]]), (3, 1)),
+        (t.tensor([[True, False, True], [False, False, True]]), (1, 4)),
+        (t.tensor([[True, False, True], [False, False, True]]), (4,)),
+        ((slice(None), t.tensor([False, True, True])), (2, 1)),
+        ((slice(None), t.tensor([False, True, True])), (2, 2, 4)),
+    ],
+)
+def test_gradients_of_values_behind_a_mask(mask, sizes, backend):
+    def f(x, values):
+        y = x * 2
+        y[mask] = values
+        return y.sin()
+
+    x, values = t.randn(2, 3, 4, requires_grad=True), t.randn(sizes, requires_grad=True)
+    want = t.autograd.grad(f(x, values), (x, values), t.ones(2, 3, 4))
+    compiled = t.compile(f, backend=backend)
+    got = t.autograd.grad(compiled(x, values), (x, values), t.ones(2, 3, 4))
+    assert all(t.equal(a, b) for a, b in zip(got, want))

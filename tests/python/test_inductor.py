@@ -108,6 +108,25 @@ def test_an_index_out_of_range_raises_eagers_error():
         compiled.compile_native()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "f"),
+    [
+        ((3, 0), lambda x, i: x[i] * 2),
+        ((0, 0), lambda x, i: x[:, None][i].sum()),
+        ((3, 0), lambda x, i: F.embedding(i, x)),
+        ((3, 0), lambda x, i: x.index_select(0, i) + 1),
+        ((0, 3), lambda x, i: x.index_add(0, i, t.ones(2, 3))),
+    ],
+)
+def test_an_index_out_of_range_into_no_elements_raises_eagers_error(sizes, f):
+    x, bad = t.zeros(sizes), t.tensor([0, 5])
+    with pytest.raises((IndexError, RuntimeError)) as eager:
+        f(x, bad)
+    with pytest.raises(eager.type) as raised:
+        t.compile(f, dynamic=True)(x, bad)
+    assert str(raised.value) == str(eager.value)
+
+
 @pytest.mark.parametrize("bad", [[0, 4], [-1, 2]])
 def test_a_class_out_of_range_raises_eagers_error(bad):
     def f(i):

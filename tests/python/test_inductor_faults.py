@@ -1,6 +1,7 @@
 """What may go wrong around compiled programs: compilers, caches, forks, signals, memory, sizes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,8 +36,9 @@ def settle(compiled, f, *inputs):
         ("echo no room >&2; exit 3", "exit status 3"),
         ("exit 0", "made no shared object"),
         ("sleep 60", "stopped after 0.5 seconds"),
+        ("printf 'caf\\351'; exit 3", r"caf\xe9"),
     ],
-    ids=["killed", "failing", "empty", "hanging"],
+    ids=["killed", "failing", "empty", "hanging", "latin"],
 )
 def test_a_bad_compiler_leaves_kernels_interpreted(tmp_path, monkeypatch, text, message):
     monkeypatch.setenv("TAEDA_CXX", script_compiler(tmp_path, text))
@@ -46,7 +48,7 @@ def test_a_bad_compiler_leaves_kernels_interpreted(tmp_path, monkeypatch, text, 
         return (x * 1.4375).exp()
 
     compiled = compile(traced(f, X), [X])
-    with pytest.warns(UserWarning, match=f"stay interpreted(.|\n)*{message}"):
+    with pytest.warns(UserWarning, match=f"stay interpreted(.|\n)*{re.escape(message)}"):
         settle(compiled, f, X)
     (report,) = compiled.report()
     assert report["native"] == 0 and message in report["problem"]

@@ -118,7 +118,10 @@ def test_passes_as_objects():
     assert Noted().uuid() == get_hash_for_files((__file__,)) != get_hash_for_files((), "x")
     with pytest.raises(TypeError, match="abstract"):
         CustomGraphPass()
-    with config.patch(post_grad_custom_pre_pass=Noted()), pytest.warns(UserWarning, match="a pass"):
+    with (
+        config.patch(post_grad_custom_pre_pass=Noted()),
+        pytest.raises(exc.InductorError, match="the pass Noted raised:\nValueError: a pass"),
+    ):
         t.compile(f)(X)
 
 

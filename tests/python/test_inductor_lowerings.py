@@ -309,6 +309,14 @@ PROGRAMS = {
         for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
     },
     **{
+        f"distances_between_rows_by_{p}": (
+            lambda x, y, p=p: t.cdist(x, y, p) + 1,
+            [leaf(5, 19), leaf(2, 4, 19)],
+            [leaf(7, 33), leaf(3, 9, 33)],
+        )
+        for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
+    },
+    **{
         f"gradient_of_distances_by_{p}": (
             lambda g, x, y, p=p: t.ops.aten._cdist_backward(g, x, y, p, g.abs()),
             [t.randn(2, 5, 6), t.randn(1, 5, 7), t.randn(2, 6, 7)],
@@ -475,6 +483,10 @@ COUNTS = {
     "masked_scatter": ([(4,)],),
     **{
         f"distances_by_{p}": ([(1, "_pdist_forward"), (1,)],)
+        for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
+    },
+    **{
+        f"distances_between_rows_by_{p}": ([(1, "_cdist_forward"), (3,)],)
         for p in (0.0, 1.0, 1.5, 2.0, float("inf"))
     },
     **{f"gradient_of_distances_by_{p}": ([(1,)],) for p in (1.0, 2.0, 3.0)},

@@ -2,6 +2,7 @@
 
 import pytest
 from taeda._inductor import compile, config
+from taeda._inductor.custom_graph_pass import CustomInferenceAwareGraphPass
 from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
@@ -125,7 +126,85 @@ def test_inputs_and_results_stay(place, broken):
         compile(graph, [x], native="never")
 
 
-def test_a_graph_that_a_pass_broke_is_refused():
+def _with_the_value_of_another(graph):
+    """Puts a product behind the sum, with all that the sum says of itself."""
+    for node in graph.find_nodes(op="call_function", target=aten.add.Tensor):
+        with graph.inserting_after(node):
+            product = graph.call_function(aten.mul.Tensor, (node, 3))
+        node.replace_all_uses_with(
+            product, delete_user_cb=lambda user, own=product: user is not own
+        )
+        product.meta.update(node.meta)
+
+
+@pytest.mark.parametrize("place", ["post_grad_custom_post_pass", "joint_custom_post_pass"])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_new_node_with_the_value_of_another(place, requires_grad):
+    x = t.randn(4, requires_grad=requires_grad)
+    graph = make_fx(lambda v: (v.sin() + 1).view(2, 2))(x)
+    with config.patch(place, _with_the_value_of_another):
+        compiled = compile(graph, [x], native="never")
+    assert t.equal(compiled(x), ((x.sin() + 1) * 3).view(2, 2))
+
+
+def _of_rows(graph):
+    for node in graph.find_nodes(op="call_function", target=aten.sum.dim_IntList):
+        node.args = (node.args[0], [1])
+
+
+def _of_doubles(graph):
+    for node in graph.find_nodes(op="call_function", target=aten.sum.dim_IntList):
+        node.kwargs = {"dtype": t.float64}
+
+
+@pytest.mark.parametrize(
+    "change, want",
+    [
+        (_replace(aten.sin.default, aten.isnan.default), lambda v: v.isnan().sum(0) * 2),
+        (_of_rows, lambda v: v.sin().sum(1) * 2),
+        (_of_doubles, lambda v: v.sin().sum(0, dtype=t.float64) * 2),
+    ],
+    ids=["operator", "sizes", "dtype"],
+)
+@pytest.mark.parametrize("mode", ["real", "symbolic"])
+def test_values_follow_what_a_pass_changes(change, want, mode):
+    x = t.randn(4, 6)
+    graph = make_fx(lambda v: v.sin().sum(0) * 2, tracing_mode=mode)(x)
+    with config.patch(post_grad_custom_post_pass=change):
+        compiled = compile(graph, [x], native="never")
+    got, wanted = compiled(x), want(x)
+    assert got.dtype == wanted.dtype and t.equal(got, wanted)
+
+
+def test_a_list_of_passes():
+    x = t.randn(4)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+    passes = [_replace(aten.sin.default, aten.cos.default), _negate_last]
+    with config.patch(post_grad_custom_pre_pass=passes, joint_custom_pre_pass=()):
+        compiled = compile(make_fx(lambda v: (v.sin() * 2,))(x), [x], native="never")
+    assert t.equal(compiled(x)[0], -(x.cos() * 2))
+    with config.patch(pre_grad_custom_pass=passes[:1]):
+        assert t.equal(compile(graph, [x], native="never")(x), x.cos() * 2)
+
+
+def test_a_pass_that_is_told_of_inference():
+    seen = []
+
+    class Seen(CustomInferenceAwareGraphPass):
+        def __call__(self, graph, is_inference):
+            seen.append(is_inference)
+
+        def uuid(self):
+            return None
+
+    with config.patch(post_grad_custom_pre_pass=Seen()):
+        for requires_grad in (False, True):
+            x = t.randn(4, requires_grad=requires_grad)
+            compile(make_fx(lambda v: v.sin() * 2)(x), [x], native="never")
+    assert seen == [True, False, False]
+
+
+def test_nodes_are_put_in_order():
     x = t.randn(4)
     graph = make_fx(lambda v: v.sin() * 2)(x)
 
@@ -133,9 +212,21 @@ def test_a_graph_that_a_pass_broke_is_refused():
         first, last = list(graph.nodes)[1:3]
         last.append(first)
 
+    with config.patch(post_grad_custom_pre_pass=use_before_definition):
+        assert t.equal(compile(graph, [x], native="never")(x), x.sin() * 2)
+
+
+def test_a_graph_that_a_pass_broke_is_refused():
+    x = t.randn(4)
+    graph = make_fx(lambda v: v.sin() * 2)(x)
+
+    def close_a_cycle(graph):
+        first, last = list(graph.nodes)[1:3]
+        first.args = (last,)
+
     with (
-        config.patch(post_grad_custom_pre_pass=use_before_definition),
-        pytest.raises(RuntimeError, match="before it has been defined"),
+        config.patch(post_grad_custom_pre_pass=close_a_cycle),
+        pytest.raises(RuntimeError, match="the graph has a cycle"),
     ):
         compile(graph, [x], native="never")
     with pytest.raises(AttributeError, match="no_such_setting does not exist"):

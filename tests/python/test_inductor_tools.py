@@ -276,6 +276,19 @@ def test_a_backend_has_graphs_of_both_kinds_compiled():
         metrics.num_bytes  # noqa: B018
 
 
+def test_kernels_of_programs_that_are_gone_count():
+    from taeda._inductor import metrics
+
+    x = t.randn(5, requires_grad=True)
+    metrics.reset()
+    t.compile(lambda x: x.sin() + 1)(X)
+    assert metrics.generated_kernel_count == 1
+    t.compile(lambda x: (x.cos() * 2).sum())(x).backward()
+    assert metrics.generated_kernel_count == 3
+    metrics.reset()
+    assert metrics.generated_kernel_count == 0
+
+
 def test_results_are_plain_containers():
     x = t.arange(3.0)
     result = compile(make_fx(lambda v: {"a": [v + 1], "b": (v * 2, None)})(x), [x])(x)

@@ -107,3 +107,22 @@ def test_guesses_for_sizes_that_only_data_tells():
     x, env = fake(t)
     assert optimization_hint(x.shape[0] * 2) == 128
     assert {str(s): n for s, n in env.var_to_hint_override.items()} == {"u0": 64}
+
+
+def test_static_dimensions_of_a_compiled_program():
+    sizes = []
+
+    def keep(gm, example_inputs):
+        sizes.append(example_inputs[0].shape)
+        return gm.forward
+
+    @taeda.compile(backend=keep, fullgraph=True, dynamic=True)
+    def program(x):
+        mark_static(x, 1)
+        y = x + 1
+        mark_static(y[0])
+        return y * 2
+
+    for n in (3, 4, 5):
+        assert taeda.equal(program(taeda.ones(n, 6)), taeda.full((n, 6), 4.0))
+    assert len(sizes) == 1 and [type(n) for n in sizes[0]] == [taeda.SymInt, int]

@@ -431,3 +431,13 @@ def test_a_lowering_that_gives_a_view_keeps_the_strides_of_the_operator(library,
         for dynamic in (False, True):
             out = t.compile(lambda x: turned(x.sin()), dynamic=dynamic)(x)
             assert out.stride() == (4, 1) and t.equal(out.view(-1), x.sin().t().reshape(-1))
+
+
+def test_a_pattern_is_registered_once():
+    found = PatternMatcherPass()
+    args = (lambda x: x.sin().cos(), lambda x: x * 2, [t.empty(3)], fwd_only, found)
+    assert register_replacement(*args, skip_duplicates=True)
+    assert register_replacement(*args, skip_duplicates=True) is False
+    assert sum(map(len, found.patterns.values())) == 1
+    found.clear()
+    assert register_replacement(*args, skip_duplicates=True)

@@ -221,6 +221,33 @@ def test_of_dimensions_of_size_one(sizes, strides, expected):
     assert [f(x).stride() for f in OF_ONE.values()] == expected
 
 
+LAST = t.channels_last
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "x",
+    [
+        t.ones(2, 1, 4, 5).contiguous(memory_format=LAST),
+        t.ones(2, 3, 1, 1).contiguous(memory_format=LAST),
+        t.ones(2, 3, 4, 5).contiguous(memory_format=LAST),
+        t.ones(1, 3, 1, 1).permute(2, 1, 3, 0),
+    ],
+)
+def test_compiled_programs_have_eagers_strides(x, dynamic):
+    def made_of(x):
+        return (
+            t.empty_like(x).fill_(2.0),
+            x * t.ones(1, 1, 1, 1),
+            x.mean((2, 3), keepdim=True) * x,
+            x.roll(1, 1),
+            x.roll((1, 1), (2, 3)),
+        )
+
+    results = t.compile(made_of, dynamic=dynamic)(x)
+    assert [y.stride() for y in results] == [y.stride() for y in made_of(x)]
+
+
 @pytest.mark.parametrize(
     "call",
     [

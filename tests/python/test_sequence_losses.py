@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda
 from taeda.nn import functional as F
@@ -45,6 +46,26 @@ def test_ctc_loss_takes_targets_one_after_the_other():
     joined = F.ctc_loss(scores, taeda.tensor([1, 2, 3, 3]), [5, 4], [3, 1])
     lengths = taeda.tensor([5, 4]), taeda.tensor([3, 1])
     assert apart == joined == F.ctc_loss(scores, taeda.tensor([1, 2, 3, 3]), *lengths)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_ctc_lengths_in_tensors_are_part_of_a_trace(reduction, mode):
+    def loss(scores, targets):
+        steps = taeda.full((2,), len(scores))
+        return F.ctc_loss(scores, targets, steps, (targets > 0).sum(1), reduction=reduction)
+
+    def gradient(scores, targets):
+        value = loss(scores, targets)
+        return value, *taeda.autograd.grad(value.sum(), scores)
+
+    scores = taeda.randn(5, 2, 4).log_softmax(-1).requires_grad_()
+    traced = make_fx(gradient, tracing_mode=mode)(scores, taeda.tensor([[1, 2, 3], [3, 0, 0]]))
+    calls = [node.target for node in traced.graph.nodes]
+    assert taeda.ops.aten._ctc_loss.Tensor in calls
+    others = taeda.tensor([[1, 2, 0], [3, 1, 2]])
+    for one, other in zip(traced(scores, others), gradient(scores, others)):
+        assert taeda.equal(one, other)
 
 
 def test_ctc_gradient_is_that_of_the_scores_before_log_softmax():

@@ -301,8 +301,11 @@ PyObject* partition(PyObject*, PyObject* const* argv, Py_ssize_t nargs) {
     joint.num_values = PyLong_AsSize_t(argv[2]);
     if (PyErr_Occurred()) throw_python_error();
     const aot::Partition parts = aot::partition(joint, num_inputs,
-                                                {argv[3] == Py_True, read_memory_budget(argv[4]),
-                                                 read_names(argv[5]), read_names(argv[6])});
+                                                {argv[3] == Py_True,
+                                                 read_memory_budget(argv[4]),
+                                                 read_names(argv[5]),
+                                                 read_names(argv[6]),
+                                                 {}});
     const auto forward = aot::with_all_saved(parts);
     const Ref first(wrap_graph(forward)), second(wrap_graph(parts.backward));
     return checked(PyTuple_Pack(2, first.get(), second.get()));

@@ -62,9 +62,9 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
 // `has_post_ops`, `lays_out_images`, `starts_native` for kernels that are looked for as soon as a
-// plan is made, `on_joint` and `on_graph`, which change the joint graph and each graph that is
-// lowered. Gradients of gradients are compiled later, so the plans are noted
-// only while `made` lives.
+// plan is made, `on_joint`, `on_graph` and `on_inference`, which change the joint graph, both parts
+// of it, and the graph of a program without gradients before it is lowered. Gradients of gradients
+// are compiled later, so the plans are noted only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
@@ -82,14 +82,14 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
   options.on_changing_sizes = mark_changing_sizes;
   options.on_joint = read_pass(option(given, "on_joint"));
   const std::weak_ptr<Compiled> owner = made;
-  const auto on_graph = read_pass(option(given, "on_graph"));
   const inductor::PlanOptions plan{.fuses_into_products = is_set(given, "fuses_into_products"),
                                    .has_post_ops = is_set(given, "has_post_ops"),
                                    .lays_out_images = is_set(given, "lays_out_images")};
   const bool starts_native = is_set(given, "starts_native");
   if (starts_native) kernel::CompileQueue::shared().run_soon(kernel::ask_for_version);
-  const auto compiler = [owner, on_graph, plan,
-                         starts_native](const std::optional<inductor::FreezeOptions>& frozen) {
+  const auto compiler = [owner, plan, starts_native](
+                            const std::optional<inductor::FreezeOptions>& frozen,
+                            const std::function<void(fx::Graph&)>& on_graph) {
     return [owner, on_graph, frozen, plan, starts_native](const fx::Graph& whole,
                                                           fx::AttributeReader read) {
       const auto start = std::chrono::steady_clock::now();
@@ -111,9 +111,9 @@ aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& m
       return std::move(made.run);
     };
   };
-  options.forward = options.backward = compiler(std::nullopt);
+  options.forward = options.backward = compiler(std::nullopt, read_pass(option(given, "on_graph")));
+  options.inference = compiler(frozen, read_pass(option(given, "on_inference")));
   options.keeps_plain_writes = !frozen;
-  if (frozen) options.inference = compiler(frozen);
   return options;
 }
 

@@ -91,7 +91,7 @@ PyObject* load_package(PyObject*, PyObject* source) {
     const exported::ProgramParts& parts = package->program().parts();
     const Ref run(wrap_compiled(std::move(made))),
         state = dict_of(parts.state), notes = dict_of(parts.notes),
-        metadata = dict_of(package->metadata()), problem(checked(wrap(package->problem())));
+        metadata = dict_of(package->metadata()), problem(checked(wrap_message(package->problem())));
     const Ref capsule(checked(PyCapsule_New(package.get(), kPackage, [](PyObject* o) {
       delete static_cast<Package*>(PyCapsule_GetPointer(o, kPackage));
     })));

@@ -83,7 +83,7 @@ PyObject* plan_report(const inductor::CompiledGraph& plan) {
       .set("arena_bytes", r.arena_bytes)
       .set("output_bytes", r.output_bytes)
       .set("runs_by_eager", r.runs_by_eager)
-      .set("problem", r.problem)
+      .set_object("problem", Ref(checked(wrap_message(r.problem))))
       .set_object("called", texts(r.called))
       .set_object("library_calls", texts(r.library_calls))
       .set_object("fallbacks", texts(r.fallbacks))

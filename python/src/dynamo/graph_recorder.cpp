@@ -356,7 +356,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   // What a stand-in tells of itself is no use of the tensor.
   if (is_used_again && !reads_attribute(function)) throw Break{used_again};
   check_detached(function, args);
-  const WrittenMemory memory(function, args, kwargs);
+  const WrittenMemory memory(function, args, kwargs, *mode_);
   const bool asks_handlers = this->asks_handlers(args, kwargs);
   if (asks_handlers) check_attributes(args, kwargs);
   if (is_in_rehearsal() && num_handlers_ == 0) rehearse(args);
@@ -394,6 +394,9 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     if (had_gradient && !autograd::requires_grad(t) && input_of_.contains(t.impl()))
       throw Break{"a tensor of the program that is cut off from its history"};
   }
+  for (const auto& [t, version, had_gradient] : given)
+    if (t.impl()->version() != version) check_write(t);
+  check_own_flags(result.get());
   if (is_written) {
     memory.check_after();
     if (autograd::grad_enabled()) note_histories();

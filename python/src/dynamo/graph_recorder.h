@@ -91,8 +91,7 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind named_log_kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
-  // The tensor or number of the program at a source; null where it is no input. Borrowed.
-  PyObject* real_at(int source) const;
+  PyObject* real_at(int source) const override;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;
   size_t mark() const override {
@@ -223,6 +222,13 @@ class GraphRecorder final : public dynamo::Recorder {
   void use_new_data(const Tensor& t);
   // Throws Break where detach_ is called on an input.
   void check_detached(PyObject* function, PyObject* args) const;
+  // What an input is a view of the stand-in does not know. Throws Break where autograd refuses the
+  // write for it, or where views of the input follow it from now on.
+  void check_write(const Tensor& written) const;
+  // Throws Break where a result follows the tensor that an input is a view of, which does not
+  // require gradients as the input does by itself.
+  void check_own_flags(PyObject* result);
+  std::unordered_set<const TensorImpl*> seen_own_flags_;  // such inputs of which there are views
   // Memory that calls of the graph wrote to, and the mark before each.
   std::vector<std::pair<size_t, Storage>> writes_;
   std::vector<Ref> kept_;

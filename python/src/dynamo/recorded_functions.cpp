@@ -268,10 +268,15 @@ PyObject* GraphRecorder::cut(size_t mark, PyObject* result) {
     }
     const auto object = objects.find(&input);
     const dispatch::Value val = input.val();
-    const bool is_size = object == objects.end() && val.is<SymInt>();
-    if (object == objects.end() && !is_size)
+    Ref given;
+    if (object != objects.end())
+      given = Ref::share(object->second);
+    else if (val.is<SymInt>())
+      given = Ref(checked(wrap(val.get<SymInt>())));
+    else if (val.is<IntrusivePtr<SymNode>>())
+      given = Ref(checked(wrap_node(val.get<IntrusivePtr<SymNode>>())));
+    else
       throw Break{"a function that takes a part of a result"};
-    const Ref given(is_size ? wrap(val.get<SymInt>()) : Py_NewRef(object->second));
     own[&input] = &body->placeholder(input.name());
     own[&input]->set_val(val);
     if (!given || PyList_Append(taken.get(), given.get()) < 0) throw_python_error();

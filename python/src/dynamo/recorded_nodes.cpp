@@ -309,7 +309,9 @@ void GraphRecorder::record(PyObject* function, std::vector<fx::Arg> args, PyObje
   } else if (PyCapsule_CheckExact(result)) {
     named_[result] = &node;
   } else {
-    tracer_->track_results(node, results_of(result));
+    const dispatch::Value results = results_of(result);
+    if (is_symbolic(result)) node.set_val(results);
+    tracer_->track_results(node, results);
   }
   if (is_in_rehearsal())
     for_each_tensor(result,

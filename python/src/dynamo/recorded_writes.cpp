@@ -31,6 +31,12 @@ bool writes_by_name(PyObject* function) {
   return s == "__setitem__" || s == "setitem" || (s.ends_with("_") && !s.ends_with("__"));
 }
 
+bool sets_item_by_name(PyObject* function) {
+  const Ref name = name_of(function);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  return text && std::string_view(text).find("setitem") != std::string_view::npos;
+}
+
 bool overlaps_partly(const Tensor& written, const Tensor& other) {
   try {
     check_no_partial_overlap(written, other);
@@ -40,9 +46,35 @@ bool overlaps_partly(const Tensor& written, const Tensor& other) {
   }
 }
 
+// An index that gives a view.
+bool is_basic(PyObject* index) {
+  if (PyTuple_Check(index)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
+      if (!is_basic(PyTuple_GET_ITEM(index, i))) return false;
+    return true;
+  }
+  return PyLong_CheckExact(index) || is_symint(index) || PySlice_Check(index) ||
+         index == Py_Ellipsis || index == Py_None;
+}
+
+// `t[index] = value` writes to the view alone: of value itself in `t[index] += 1`.
+bool overlaps_item_partly(PyObject* args, dispatch::Mode& mode) {
+  if (PyTuple_GET_SIZE(args) != 3 || !is_tensor(PyTuple_GET_ITEM(args, 0)) ||
+      !is_tensor(PyTuple_GET_ITEM(args, 2)) || !is_basic(PyTuple_GET_ITEM(args, 1)))
+    return true;
+  const GraphRecorder::Natively natively;
+  const dispatch::ActiveMode active(mode);
+  const Ref view(PyObject_GetItem(PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1)));
+  if (view) return overlaps_partly(tensor_of(view.get()), tensor_of(PyTuple_GET_ITEM(args, 2)));
+  PyErr_Clear();  // the call itself raises
+  return true;
+}
+
 }  // namespace
 
-WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs) : args_(args) {
+WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs,
+                             dispatch::Mode& mode)
+    : args_(args) {
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   if (out)
     for_each_tensor(out, [&](PyObject* o) {
@@ -54,7 +86,8 @@ WrittenMemory::WrittenMemory(PyObject* function, PyObject* args, PyObject* kwarg
   for_each_tensor(args, [&](PyObject* o) {
     if (!written)
       written = tensor_of(o);
-    else if (overlaps_partly(*written, tensor_of(o)))
+    else if (overlaps_partly(*written, tensor_of(o)) &&
+             !(sets_item_by_name(function) && !overlaps_item_partly(args, mode)))
       throw Break{"a write to a part of the memory of an argument"};
   });
 }
@@ -65,6 +98,36 @@ void GraphRecorder::check_detached(PyObject* function, PyObject* args) const {
   if (!name || PyUnicode_CompareWithASCIIString(name.get(), "detach_") != 0) return;
   for_each_tensor(args, [&](PyObject* o) {
     if (input_of_.contains(tensor_of(o).impl())) throw Break{"detach_ of a tensor from outside"};
+  });
+}
+
+void GraphRecorder::check_write(const Tensor& written) const {
+  // A view that is older than a write goes back to what all are views of.
+  for (const TensorImpl* input : seen_own_flags_)
+    if (input->storage() == written.storage())
+      throw Break{"a write after views of a view that requires gradients by itself"};
+  const auto found = input_of_.find(written.impl());
+  if (found == input_of_.end() || !autograd::grad_enabled() || !autograd::requires_grad(written))
+    return;
+  try {
+    autograd::check_inplace(tensor_of(inputs_[found->second].real.get()), true);
+  } catch (const Error&) {
+    throw Break{"a write that autograd refuses"};
+  }
+}
+
+// A view that was not recorded requires gradients where its base does.
+void GraphRecorder::check_own_flags(PyObject* result) {
+  for_each_tensor(result, [&](PyObject* o) {
+    const TensorImpl* t = tensor_of(o).impl();
+    const auto input = input_of_.find(t->view_base());
+    if (input == input_of_.end() || !t->view_base()->requires_grad_flag()) return;
+    const Tensor& real = tensor_of(inputs_[input->second].real.get());
+    const TensorImpl* base = real.impl()->view_base();
+    if (!base || base->requires_grad_flag() || !autograd::is_leaf(real)) return;
+    if (t->view_origin() == ViewOrigin::InNoGrad || t->view_origin() == ViewOrigin::InInference)
+      throw Break{"an unrecorded view of a view that requires gradients by itself"};
+    seen_own_flags_.insert(t->view_base());
   });
 }
 

@@ -76,7 +76,7 @@ class WrittenMemory {
  public:
   // Before the call; the arguments must live as long. Calls that write nothing cost a look at the
   // function's name.
-  WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs);
+  WrittenMemory(PyObject* function, PyObject* args, PyObject* kwargs, dispatch::Mode& mode);
   // Behind a call that wrote.
   void check_after() const;
 

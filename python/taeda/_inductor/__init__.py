@@ -90,78 +90,38 @@ def _form(result):
     return type(result).__name__
 
 
-def _interface(graph):
-    """The numbers of inputs and results of a graph."""
-    from taeda.utils import _pytree as pytree
-
-    outputs = graph.find_nodes(op="output")
-    results = pytree.tree_leaves(outputs[0].args, is_leaf=lambda x: x is None) if outputs else []
-    return len(graph.find_nodes(op="placeholder")), len(results)
-
-
-def _add_values(graph):
-    """Gives nodes that a pass made the values that the compiler reads."""
-    from taeda.fx.node import map_arg
-
-    for node in graph.nodes:
-        if node.op != "call_function" or "val" in node.meta:
-            continue
-        args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
-        node.meta["val"] = node.target(*args, **kwargs)
-
-
-def _one_after_the_other(*passes, add_values=_add_values):
-    """The passes that are set as one function of a graph; None where none is."""
-    passes = [run for run in passes if run is not None]
-
-    def run_all(graph):
-        before = _interface(graph)
-        for run in passes:
-            run(graph)
-        graph.lint()
-        if _interface(graph) != before:
-            raise RuntimeError(
-                "a pass changed the number of inputs or results of a graph, which must stay: there "
-                f"were {before[0]} inputs and {before[1]} results"
-            )
-        add_values(graph)
-
-    return run_all if passes else None
-
-
-def _before_gradients(gm, add_values):
+def _before_gradients(gm, has_values):
     """The module as the pass of programs leaves it that sees a graph before it has gradients."""
-    change = _one_after_the_other(config.pre_grad_custom_pass, add_values=add_values)
-    if change is None:
+    if not config.pre_grad_custom_pass:
         return gm
     import copy
 
     from taeda.compiler._capture import CapturedGraph
     from taeda.fx.graph_module import GraphModule
 
+    from ._graph_passes import one_after_the_other
+
     if isinstance(gm, CapturedGraph):
         gm = gm.module
     gm = GraphModule(gm, copy.deepcopy(gm.graph))
-    change(gm.graph)
+    one_after_the_other(config.pre_grad_custom_pass, has_values=has_values)(gm.graph)
     return gm
 
 
-def _own_lowerings():
-    """The pass of a program's own lowerings, if it has any; without their module it has none."""
-    module = sys.modules.get("taeda._inductor.lowering")
-    return module.passes() if module else []
-
-
 def _passes():
+    # Without their module a program has no lowerings of its own.
+    module = sys.modules.get("taeda._inductor.lowering")
+    lowerings = module.passes() if module else []
+    on_joint = config.joint_custom_pre_pass, config.joint_custom_post_pass
+    on_graph = config.post_grad_custom_pre_pass, config.post_grad_custom_post_pass
+    if not any((*on_joint, *on_graph, *lowerings)):
+        return {}
+    from ._graph_passes import one_after_the_other
+
     return {
-        "on_joint": _one_after_the_other(
-            config.joint_custom_pre_pass, config.joint_custom_post_pass
-        ),
-        "on_graph": _one_after_the_other(
-            config.post_grad_custom_pre_pass,
-            config.post_grad_custom_post_pass,
-            *_own_lowerings(),
-        ),
+        "on_joint": one_after_the_other(*on_joint),
+        "on_graph": one_after_the_other(*on_graph, lowerings=lowerings),
+        "on_inference": one_after_the_other(*on_graph, lowerings=lowerings, is_inference=True),
     }
 
 
@@ -182,11 +142,13 @@ def _frozen(gm, example_inputs):
 
 
 def _backward_scope():
-    if functorch_config.backward_pass_autocast == "same_as_forward":
+    is_as_forward = functorch_config.backward_pass_autocast == "same_as_forward"
+    if is_as_forward and not config.exact:
         return None
     from taeda.amp._backward_scope import backward_scope
 
-    return backward_scope()
+    # In eager `backward()` is called outside of autocast.
+    return backward_scope("off" if is_as_forward else functorch_config.backward_pass_autocast)
 
 
 def _plan_options(form, gm, example_inputs, is_native):
@@ -216,6 +178,8 @@ class CompiledModule:
         self._structure = structure
         self._number = next(_numbers)
         _alive.add(self)
+        if metrics := sys.modules.get("taeda._inductor.metrics"):
+            metrics.note(self)
 
     @property
     def _graph(self):
@@ -360,7 +324,7 @@ def compile(gm, example_inputs, options=None, *, native=None, check=None):
         inputs = exported.leaves_of(gm, example_inputs)
         inner = compile(exported.leaves_only(gm), inputs, native=native, check=check)
         return exported.CompiledExport(gm, inner)
-    gm = _before_gradients(gm, _add_values)
+    gm = _before_gradients(gm, True)
     return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
 
 
@@ -370,7 +334,7 @@ def compile_open(gm, example_inputs, *, native=None, check=None):
     Results are a tuple.
     """
     # What its functions give is found out when they are traced.
-    gm = _before_gradients(gm, lambda graph: None)
+    gm = _before_gradients(gm, False)
     return _start(CompiledModule.of_functions, gm, example_inputs, native, check)
 
 

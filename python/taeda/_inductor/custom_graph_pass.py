@@ -4,10 +4,24 @@ import hashlib
 from abc import ABC, abstractmethod
 from functools import lru_cache
 
-__all__ = ["CustomGraphPass", "get_hash_for_files"]
+__all__ = [
+    "CustomGraphPass",
+    "CustomInferenceAwareGraphPass",
+    "CustomPassBase",
+    "get_custom_graph_passes",
+    "get_hash_for_files",
+]
 
 
-class CustomGraphPass(ABC):
+class CustomPassBase(ABC):
+    """What all of them have."""
+
+    @abstractmethod
+    def uuid(self):
+        """What tells this pass from another in keys of caches; None: what it made is not kept."""
+
+
+class CustomGraphPass(CustomPassBase):
     """A pass for `taeda._inductor.config`: called with a graph, which it changes.
 
     class MyPass(CustomGraphPass):
@@ -19,9 +33,20 @@ class CustomGraphPass(ABC):
     def __call__(self, graph):
         """Changes the graph."""
 
+
+class CustomInferenceAwareGraphPass(CustomGraphPass):
+    """One that is told whether the graph belongs to a program without gradients."""
+
     @abstractmethod
-    def uuid(self):
-        """What tells this pass from another in keys of caches; None: what it made is not kept."""
+    def __call__(self, graph, is_inference):
+        """Changes the graph."""
+
+
+def get_custom_graph_passes(custom_pass):
+    """The passes that a setting names: none, one, or those of a list or tuple."""
+    if custom_pass is None:
+        return ()
+    return tuple(custom_pass) if isinstance(custom_pass, (list, tuple)) else (custom_pass,)
 
 
 @lru_cache(1)

@@ -1,21 +1,47 @@
-"""Numbers about what was compiled since the last reset(), of programs that are alive.
+"""Numbers about what was compiled since the last reset().
 
-generated_kernel_count: kernels of all plans.
+generated_kernel_count: kernels of all plans. Of programs that were compiled before this module was
+imported, those that are alive count.
 """
+
+import weakref
 
 from . import _alive, _numbers
 
 _first = 0
+_kernels_of_the_dead = 0
 
 
 def reset():
     """Counts from here on."""
-    global _first
+    global _first, _kernels_of_the_dead
     _first = next(_numbers)
+    _kernels_of_the_dead = 0
+
+
+def _count(plan):
+    from ._report import complete
+
+    return sum(part["kernels"] for part in complete(plan))
+
+
+def _keep_count(plan, number):
+    global _kernels_of_the_dead
+    if number >= _first:
+        _kernels_of_the_dead += _count(plan)
+
+
+def note(program):
+    """Counts a program when it is gone, too: a backward is compiled when it first runs."""
+    weakref.finalize(program, _keep_count, program._plan, program._number).atexit = False
+
+
+for _program in list(_alive):
+    note(_program)
 
 
 def __getattr__(name):
     if name != "generated_kernel_count":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    programs = [program for program in _alive if program._number >= _first]
-    return sum(plan["kernels"] for program in programs for plan in program.report())
+    plans = [program._plan for program in list(_alive) if program._number >= _first]
+    return _kernels_of_the_dead + sum(map(_count, plans))

@@ -240,6 +240,7 @@ class PatternMatcherPass:
 
     def __init__(self, pass_name=None, subsystem=None):
         self.patterns = defaultdict(list)
+        self.seen_patterns = set()
         self.pass_name, self.subsystem = pass_name, subsystem
 
     def __getitem__(self, item):
@@ -273,6 +274,7 @@ class PatternMatcherPass:
 
     def clear(self):
         self.patterns.clear()
+        self.seen_patterns.clear()
 
 
 def _mutation_regions(graph):
@@ -346,7 +348,8 @@ def register_replacement(
 
     `trace_fn` is `fwd_only`, or `joint_fwd_bwd` for graphs before they are cut. Sizes and other
     numbers that the trace of the examples holds are not compared; the function is traced again with
-    what was found, and must be the same in all of it.
+    what was found, and must be the same in all of it. With `skip_duplicates`, a pattern that one of
+    the passes has already is left out, and the result is False.
     """
     if not isinstance(example_inputs, (list, tuple)):
         raise TypeError(f"example_inputs must be a list or tuple, got {type(example_inputs)}")
@@ -390,6 +393,12 @@ def register_replacement(
     pattern = search_fn_pattern
     if pattern is None:
         pattern = gen_pattern(search_fn, examples, trace_fn, numbers, exclusive_arg_names)
+    passes = [pass_dicts] if isinstance(pass_dicts, (dict, PatternMatcherPass)) else pass_dicts
+    seen = [one.seen_patterns for one in passes if isinstance(one, PatternMatcherPass)]
+    if skip_duplicates and any(repr(pattern) in known for known in seen):
+        return False
+    for known in seen:
+        known.add(repr(pattern))
     entry = ReplacementPatternEntry(pattern, check, normalize, pattern_name)
     entry.register(pass_dicts)
     return entry.pattern

@@ -3,14 +3,12 @@
 import contextlib
 
 import taeda
-from taeda.utils._config_module import functorch_config
 
 __all__ = ["backward_scope"]
 
 
-def backward_scope():
-    """What `config.backward_pass_autocast` sets while gradients are traced; None: nothing."""
-    setting = functorch_config.backward_pass_autocast
+def backward_scope(setting):
+    """What a value of `config.backward_pass_autocast` sets for traced gradients; None: nothing."""
     if setting == "same_as_forward":
         return None
     if setting == "off":

@@ -268,6 +268,13 @@ def make_dict_iterator(of, name, count, is_reversed):
     return made
 
 
+def make_set_iterator(of, count):
+    """The same of a set."""
+    made = iter(of)
+    advance(made, count)
+    return made
+
+
 def advance(iterator, count):
     """Takes so many items from an iterator, or what is left of them."""
     for _ in range(count):

@@ -10,6 +10,7 @@ __all__ = [
     "InvalidBackend",
     "ObservedException",
     "PackageError",
+    "PassError",
     "RecompileError",
     "RecompileLimitExceeded",
     "ResetRequired",
@@ -123,6 +124,17 @@ class BackendCompilerFailed(ShortenTraceback):
 
 class InductorError(BackendCompilerFailed):
     """The compiler of graphs raised an error, which is `inner_exception`."""
+
+
+class PassError(InductorError):
+    """A pass that the program set raised an error, which is `inner_exception`."""
+
+    def __init__(self, run, inner_exception):
+        self.backend_name = "inductor"
+        self.inner_exception = inner_exception
+        name = getattr(run, "__name__", type(run).__name__)
+        text = f"the pass {name} raised:\n{type(inner_exception).__name__}: {inner_exception}"
+        ShortenTraceback.__init__(self, text)
 
 
 class TorchRuntimeError(TorchDynamoException):

@@ -169,6 +169,7 @@ _SUBSTITUTES = {
         ("ControlFlow.dispatch", "closed_graphs"), "_control_flow_substitutes"
     ),
     "taeda.fx.control_flow.branch": {"cond": "_substitutes"},
+    "taeda.fx.symbolic.marks": {"mark_static": "_value_substitutes"},
     "taeda.nn.attention.flex_attention": {"flex_attention": "_substitutes"},
     "taeda.utils.checkpoint": {"checkpoint": "_substitutes"},
     "taeda.utils.hooks": {"BackwardHook": "_module_hooks"},

@@ -8,12 +8,13 @@ the call; `as_operator(function, args, kwargs)` makes a call one node of the gra
 import taeda
 from taeda import _C
 from taeda._C._dynamo import as_operator, capture_body, is_symbol
+from taeda.fx.control_flow._functions import FlatFunction
 from taeda.fx.control_flow.branch import cond_op
 from taeda.fx.control_flow.streamed_attention import streamed_attention
 from taeda.nn.attention import flex_attention as flex
 from taeda.nn.attention._streamed import Blocks
 from taeda.utils import checkpoint as checkpoints
-from taeda.utils._pytree import tree_leaves, tree_map
+from taeda.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 __all__ = ["SUBSTITUTES", "with_tensors"]
 
@@ -125,11 +126,13 @@ def _call_cond(pred, first, second, first_taken, second_taken):
     if is_symbol(pred) and not cond_op.is_captured():
         return first(*first_taken)  # of stand-ins: whichever it is, results look the same
     count = len(first_taken)
-    return taeda.cond(
+    operands = (*first_taken, *second_taken)  # numbers among them
+    _, spec = tree_flatten(operands)
+    return cond_op(
         pred,
-        lambda *all_taken: first(*all_taken[:count]),
-        lambda *all_taken: second(*all_taken[count:]),
-        (*first_taken, *second_taken),
+        FlatFunction("cond", lambda *all_taken: first(*all_taken[:count]), spec),
+        FlatFunction("cond", lambda *all_taken: second(*all_taken[count:]), spec),
+        operands,
     )
 
 

@@ -13,6 +13,7 @@ import taeda
 from taeda import _sym
 from taeda._C._dynamo import as_operator, holds_tensor, is_unbacked
 from taeda._sym import _raise_unless
+from taeda.fx.symbolic.marks import mark_static
 
 __all__ = ["SUBSTITUTES", "make_tensor", "note_assertion"]
 
@@ -155,6 +156,19 @@ def note_assertion(cond, truth, error):
     holds = cond.ne(0) if truth else cond.eq(0)
     as_operator(_check_assertion, (holds, error), {})
     return True
+
+
+# ---- marks ----
+
+
+@substitute(mark_static)
+def _mark_static(t, index=None):
+    # The sizes are constants of the graph; the tensor itself is not written to.
+    dims = (
+        range(t.dim()) if index is None else index if isinstance(index, (list, tuple)) else (index,)
+    )
+    for d in dims:
+        operator.index(t.shape[d])
 
 
 # ---- tensors of lists ----

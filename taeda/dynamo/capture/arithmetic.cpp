@@ -89,6 +89,10 @@ void Capture::check_arithmetic(State& state, int operation) {
     open_deep(right);
     check_text_of(right);
   }
+  if (PyUnicode_Check(left) || PyBytes_Check(left))
+    need_settled(right);
+  else
+    settle_met(left, right);
   const bool is_of_tensor = recorder_.is_tensor_value(left) || recorder_.is_tensor_value(right);
   if (plain == kPower && !is_of_tensor && !is_known_power(left, right))
     for (PyObject** operand : {&left, &right}) Py_SETREF(*operand, number_of(*operand));

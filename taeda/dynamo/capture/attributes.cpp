@@ -19,26 +19,28 @@ bool is_slot(PyObject* found) {
          reinterpret_cast<PyMemberDescrObject*>(found)->d_member->type == T_OBJECT_EX;
 }
 
+// Whether what the class has by that name is the wrapper of the slot that every object has.
+bool has_wrapper_of(PyTypeObject* type, const char* text, void* slot) {
+  Owned name(need(interned(text)));
+  PyObject* found = _PyType_Lookup(type, name.get());
+  return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped == slot;
+}
+
 // Whether the class finds attributes as every object does, but for __getattr__.
 bool finds_plainly(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type)) return true;
-  static PyObject* const name = interned("__getattribute__");
-  PyObject* found = _PyType_Lookup(type, name);
-  return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
-         reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
-             reinterpret_cast<void*>(PyObject_GenericGetAttr);
+  return type->tp_getattro == PyObject_GenericGetAttr || is_thread_local(type) ||
+         has_wrapper_of(type, "__getattribute__", reinterpret_cast<void*>(PyObject_GenericGetAttr));
 }
 
 // The same of writes, but for a __setattr__ of Python, which is called.
 bool sets_plainly(PyTypeObject* type) {
   if (type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type)) return true;
   for (const char* text : {"__setattr__", "__delattr__"}) {
+    if (has_wrapper_of(type, text, reinterpret_cast<void*>(PyObject_GenericSetAttr))) continue;
     Owned name(need(interned(text)));
     PyObject* found = _PyType_Lookup(type, name.get());
-    const bool is_plain = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
-                          reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
-                              reinterpret_cast<void*>(PyObject_GenericSetAttr);
-    if (!is_plain && (found == nullptr || !PyFunction_Check(found))) return false;
+    if (found == nullptr || !PyFunction_Check(found)) return false;
   }
   return true;
 }
@@ -63,6 +65,15 @@ PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> argume
   PyObject* result = PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr);
   taker_ = Taker::C;
   return need(result);
+}
+
+// A special method that the program gave a class: a function, or a method of C under another name
+// (`__setattr__ = dict.__setitem__`), which a function calls for C.
+PyObject* Capture::call_special(PyObject* method, std::vector<PyObject*> arguments) {
+  if (PyFunction_Check(method)) return call_nested(method, std::move(arguments));
+  if (!Py_IS_TYPE(method, &PyWrapperDescr_Type) && !Py_IS_TYPE(method, &PyMethodDescr_Type))
+    throw Break{"a special method that is no function"};
+  return call_nested(in_function(method), std::move(arguments));
 }
 
 // Members of enumerations are constants; what the program gave them as attributes may change.
@@ -295,9 +306,8 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
       return bind(descriptor, object, type, name);
     } catch (const Raised&) {
       if (getter == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError) || is_broken_) throw;
-      if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
       PyErr_Clear();
-      return call_nested(getter, {object, name});
+      return call_special(getter, {object, name});
     }
   };
   bool is_written = false;
@@ -318,10 +328,7 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   }
   if (is_written) return Py_NewRef(found);
   if (found != nullptr) return bind_or_ask(found);
-  if (getter != nullptr) {
-    if (!PyFunction_Check(getter)) throw Break{"a __getattr__ that is no function"};
-    return call_nested(getter, {object, name});
-  }
+  if (getter != nullptr) return call_special(getter, {object, name});
   Owned unexpected(PyObject_GenericGetAttr(object, name));
   if (unexpected) throw Break{"an attribute that appeared"};
   throw Raised{};
@@ -635,8 +642,10 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
     data_.emplace_back(object, std::move(data));
     return;
   }
+  // Of a tensor that is no leaf it is an error, whatever the value.
   if (is_named(name, "requires_grad") && value != nullptr && is_truth_value(value) &&
-      recorder_.is_tensor_value(object) && set_requires_grad(object, need_truth(value)))
+      recorder_.is_tensor_value(object) && recorder_.is_leaf(object) &&
+      set_requires_grad(object, need_truth(value)))
     return;
   if (recorder_.is_value(object)) {
     PyTypeObject* type = recorder_.class_of(object);
@@ -687,10 +696,13 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
   }
   PyTypeObject* type = Py_TYPE(object);
   check_class(type);
-  PyObject* setter = _PyType_Lookup(type, value == nullptr ? deleter_name : setter_name);
-  if (!is_plain && setter != nullptr && PyFunction_Check(setter)) {
-    Owned done(value == nullptr ? call_nested(setter, {object, name})
-                                : call_nested(setter, {object, name, value}));
+  PyObject* special = value == nullptr ? deleter_name : setter_name;
+  PyObject* setter = _PyType_Lookup(type, special);
+  const bool is_of_c = setter == nullptr || (Py_IS_TYPE(setter, &PyWrapperDescr_Type) &&
+                                             PyDescr_NAME(setter) == special);
+  if (!is_plain && !is_of_c) {
+    Owned done(value == nullptr ? call_special(setter, {object, name})
+                                : call_special(setter, {object, name, value}));
     return;
   }
   PyObject* found = _PyType_Lookup(type, name);

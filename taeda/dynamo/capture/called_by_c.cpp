@@ -88,6 +88,11 @@ void Capture::put_in_function(Call& call) {
   if (!PyCallable_Check(called) || is_conversion(called) || recorder_.is_value(called) ||
       is_entered_by_c(called))
     return;
+  call.values[at] = in_function(called);
+}
+
+// A function of Python that calls another callable. Borrowed.
+PyObject* Capture::in_function(PyObject* called) {
   static PyObject* const caller_of = imported("taeda.compiler._capture", "caller_of");
   Owned args(need(PyTuple_Pack(1, called)));
   Owned made(need(recorder_.call_natively(caller_of, args.get(), nullptr)));
@@ -95,7 +100,7 @@ void Capture::put_in_function(Call& call) {
   made_functions_.insert(made.get());
   callers_[made.get()] = called;
   keep(called);
-  call.values[at] = made.get();
+  return made.get();
 }
 
 }  // namespace taeda::dynamo

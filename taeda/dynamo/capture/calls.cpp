@@ -127,7 +127,10 @@ bool Capture::holds_values(PyObject* object) const {
 }
 
 PyObject* Capture::call_operator(const Call& call) {
-  for (PyObject* value : call.values) open_deep(value);
+  for (PyObject* value : call.values) {
+    open_deep(value);
+    need_settled(value);
+  }
   Owned args = tuple_of(call);
   Owned kwargs(need(PyDict_New()));
   for (size_t i = call.positional; i < call.values.size(); ++i)
@@ -170,6 +173,11 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   Call call = given;
   if (program_ != nullptr && adds_unseen(call)) return Py_NewRef(Py_None);
   put_in_function(call);
+  // The key that a method of a dict or set is asked for.
+  const bool has_key =
+      call.values.size() > 1 && (PyDict_Check(call.values[0]) || PyAnySet_Check(call.values[0]));
+  const Owned key = has_key ? constant_key(call.values[1]) : Owned();
+  if (has_key) call.values[1] = key.get();
   is_looked_at_ = looks_inside(call);
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
@@ -192,6 +200,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   check_text(call);
   check_hash(call);
   check_order(call);
+  check_addresses(call);
   if (PyObject* number = call_arithmetic(call)) return number;
   if (PyObject* number = call_conversion(call)) return number;
   if (PyObject* result = call_method_of_numbers(call)) return result;
@@ -212,32 +221,6 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   note_identities(call, result.get());
   if (loses_items) check_references(call.values[0], items);
   return result.release();
-}
-
-bool Capture::is_address(PyObject* number) const {
-  if (addresses_.empty() || !PyLong_CheckExact(number)) return false;
-  void* address = PyLong_AsVoidPtr(number);
-  PyErr_Clear();
-  return addresses_.contains(address);
-}
-
-// Addresses in a number or a tuple that meet numbers of the program: those of objects that stand
-// for themselves are what the program has, as long as the objects are the same.
-bool Capture::settle_addresses(PyObject* value) {
-  if (PyTuple_CheckExact(value)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
-      if (!settle_addresses(PyTuple_GET_ITEM(value, i))) return false;
-    return true;
-  }
-  if (!is_address(value)) return true;
-  auto* object = static_cast<PyObject*>(PyLong_AsVoidPtr(value));
-  const Outside* outside = find(object);
-  const auto stand_in = stand_ins_.find(object);
-  if (outside == nullptr || outside->source < 0 || stand_in == stand_ins_.end() ||
-      stand_in->second != object)
-    return false;
-  check(Check::Kind::Is, outside->source, object);
-  return true;
 }
 
 // What is written to objects of the program at the end, as it stands.
@@ -405,12 +388,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       }
       return value;
     }
-    // Addresses of stand-ins tell objects apart while the capture lasts.
-    if (callable == id_ && count == 1) {
-      keep(values[0]);
-      addresses_.insert(values[0]);
-      return PyLong_FromVoidPtr(values[0]);
-    }
+    if (callable == id_ && count == 1) return address_of(values[0]);
     if (callable == callable_ && count == 1) return PyBool_FromLong(PyCallable_Check(values[0]));
     if (callable == vars_ && count == 1 && PyType_Check(values[0])) {
       static PyObject* const dict_name = PyUnicode_InternFromString("__dict__");

@@ -246,6 +246,7 @@ class Capture final : public Capturing {
   static bool need_truth(PyObject* value);
   // Calls a Python function for a C function's sake; its frame comes back through the hook.
   PyObject* call_nested(PyObject* function, std::vector<PyObject*> arguments);
+  PyObject* call_special(PyObject* method, std::vector<PyObject*> arguments);
 
   // ---- calls (calls.cpp) ----
   struct Call {
@@ -283,6 +284,7 @@ class Capture final : public Capturing {
   void check_hash(PyObject* object);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
+  PyObject* in_function(PyObject* called);
   PyObject* call_extreme(const Call& call);
   PyObject* call_math(const Call& call);
   PyObject* call_number_function(const Call& call);
@@ -334,10 +336,12 @@ class Capture final : public Capturing {
   std::vector<Owned> import_keys(PyObject* keys, int source);
   void check_key(bool is_there, const Twin& twin, PyObject* key, int path);
   PyObject* find_in_set(Twin& twin, PyObject* key);
+  PyObject* find_in_list(const Twin& twin, PyObject* key);
   bool contains_at_first(const Twin& twin, PyObject* key);
   static Owned keys_at_first(const Twin& twin);
   static bool keeps_order(const Twin& twin, PyObject* own, PyObject* keys);
   void note_identity(PyObject* key);
+  void note_key(PyObject*& key);
   void note_identities_in(PyObject* container);
   void note_identities(const Call& call, PyObject* result);
   void note_order(PyObject* set, const std::vector<Owned>& items);
@@ -394,9 +398,15 @@ class Capture final : public Capturing {
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state, const PyObject* returned);
   static Owned tuple_of(const Call& call);
-  // Whether a number is the address of a stand-in, which stands for no number of the program.
+  // ---- addresses (addresses.cpp) ----
+  PyObject* address_of(PyObject* object);
+  void note_large_number(PyObject* number);
   bool is_address(PyObject* number) const;
+  PyObject* object_at(PyObject* number) const;
   bool settle_addresses(PyObject* value);
+  void need_settled(PyObject* value);
+  void settle_met(PyObject* a, PyObject* b);
+  void check_addresses(const Call& call);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
   PyObject* locals_of(State& state);
@@ -478,7 +488,8 @@ class Capture final : public Capturing {
   Flow with_except_start(State& state, int argument);
   // ---- errors that may name sizes (raised.cpp) ----
   static constexpr const char* kNamesSizes = "an error whose text may name sizes";
-  bool names_sizes(PyObject* exception, const std::vector<Owned>& operands) const;
+  bool names_sizes(const State& state, PyObject* exception,
+                   const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
   Flow reraise(State& state, int argument);
@@ -573,7 +584,10 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, bool> hooks_;
   // A function of control flow is captured, whose graph has values and no hooks of them.
   bool is_body_without_hooks_ = false;
-  std::unordered_set<void*> addresses_;  // that the program asked for by id()
+  // What the program asked for by id() and is not settled (Note [Addresses]): the stand-in by its
+  // address; and the program's own numbers that may be some.
+  std::unordered_map<void*, PyObject*> addresses_;
+  std::unordered_set<void*> large_numbers_;
   bool is_whole_ = false;
   EarlyCalls* early_calls_ = nullptr;
   std::set<std::pair<PyObject*, PyObject*>> taken_calls_;  // of those; kept

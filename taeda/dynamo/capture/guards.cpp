@@ -245,12 +245,15 @@ bool has_subclasses(PyObject* type, PyObject* expected) {
   return is_like;
 }
 
-bool lacks(PyObject* dict, PyObject* key) {
-  const int contains = PyDict_Check(dict)     ? PyDict_Contains(dict, key)
-                       : PyAnySet_Check(dict) ? PySet_Contains(dict, key)
-                                              : 1;
-  if (contains < 0) PyErr_Clear();
-  return contains == 0;
+// None where functions of the program would say it.
+std::optional<bool> contains(PyObject* container, PyObject* key) {
+  if (PyList_CheckExact(container)) return list_contains(container, key);
+  if (!PyDict_Check(container) && !PyAnySet_Check(container)) return std::nullopt;
+  const int contains =
+      PyDict_Check(container) ? PyDict_Contains(container, key) : PySet_Contains(container, key);
+  if (contains >= 0) return contains == 1;
+  PyErr_Clear();
+  return std::nullopt;
 }
 
 }  // namespace
@@ -276,19 +279,20 @@ bool GuardProgram::holds(const Check& check, const std::vector<PyObject*>& value
     return value == nullptr && check.kind == Kind::Unbound;
   switch (check.kind) {
     case Kind::Is: return value == check.object;
+    case Kind::Address: return reinterpret_cast<int64_t>(value) == check.number;
     case Kind::TypeIs: return reinterpret_cast<PyObject*>(Py_TYPE(value)) == check.object;
     case Kind::TypeVersion: return classes[check.number]->fits(class_of(value));
     case Kind::Equal: return same_constant(value, check.object);
     case Kind::Length: return length_of(value) == check.number;
     case Kind::Keys: return has_keys(value, check.object);
-    case Kind::Absent: return lacks(value, check.object);
-    case Kind::Present: return PyDict_Check(value) && !lacks(value, check.object);
+    case Kind::Absent: return contains(value, check.object) == false;
+    case Kind::Present: return contains(value, check.object) == true;
     case Kind::AbsentKey:
     case Kind::PresentKey: {
       PyObject* key = values[check.number & 0xFFFFFFFF];
-      PyObject* dict = values[check.number >> 32];
-      return key != nullptr && dict != nullptr &&
-             lacks(dict, key) == (check.kind == Kind::AbsentKey);
+      PyObject* container = values[check.number >> 32];
+      return key != nullptr && container != nullptr &&
+             contains(container, key) == (check.kind == Kind::PresentKey);
     }
     case Kind::NoMember: return !has_member(value, check.object);
     case Kind::Member: return has_member(value, check.object);
@@ -332,6 +336,7 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
   if (value == nullptr) return str(path, " is not there");
   switch (check.kind) {
     case Kind::Is: return str(path, " is ", shown(value), ", expected ", shown(check.object));
+    case Kind::Address: return str("id(", path, ") is another one");
     case Kind::TypeIs:
       return str("type(", path, ") is ", Py_TYPE(value)->tp_name, ", expected ",
                  reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
@@ -369,7 +374,8 @@ std::string GuardProgram::explain(const Check& check, const std::vector<PyObject
 const char* GuardProgram::name_of(Check::Kind kind) {
   using Kind = Check::Kind;
   switch (kind) {
-    case Kind::Is: return "ID_MATCH";
+    case Kind::Is:
+    case Kind::Address: return "ID_MATCH";
     case Kind::TypeIs: return "TYPE_MATCH";
     case Kind::TypeVersion: return "CLASS_MATCH";
     case Kind::Equal: return "CONSTANT_MATCH";
@@ -396,6 +402,7 @@ std::string GuardProgram::text(const Check& check) const {
   using Kind = Check::Kind;
   switch (check.kind) {
     case Kind::Is: return str(path, " is ", shown(check.object));
+    case Kind::Address: return str("id(", path, ") == ", check.number);
     case Kind::TypeIs:
       return str("type(", path, ") is ", reinterpret_cast<PyTypeObject*>(check.object)->tp_name);
     case Kind::TypeVersion: return str(path, " is unchanged");
@@ -451,9 +458,9 @@ bool is_decided_by_dicts(Check::Kind kind, PyObject* value) {
     // An instance may be given another class.
     case Kind::TypeIs: return !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
     case Kind::Keys: return PyDict_Check(value) && !PyODict_Check(value);
-    case Kind::Is:
     case Kind::Present:
-    case Kind::Absent:
+    case Kind::Absent: return !PyList_Check(value);
+    case Kind::Is:
     case Kind::Definition:
     case Kind::PlainCall: return true;  // with its tables, which are looked at
     case Kind::Equal: return !PyAnySet_Check(value);

@@ -91,14 +91,15 @@ class ClassGuard {
 struct Check {
   enum class Kind : uint8_t {
     Is,           // this object
+    Address,      // an object at this address, which is not kept
     TypeIs,       // an object of exactly this class
     TypeVersion,  // a class (or the class of an object) that nobody changed: classes[number]
     Equal,        // a constant of the same class and value
     Length,       // of a list, tuple, dict or set
     Keys,         // of a dict, in order: `object` is a tuple
-    Absent,       // a dict without the key `object`
-    Present,      // a dict with it
-    AbsentKey,    // two paths in `number`: a dict or set without the key of the other
+    Absent,       // a dict without the key `object`, or a list without such an item
+    Present,      // a dict or list with it
+    AbsentKey,    // two paths in `number`: a dict, set or list without the key of the other
     PresentKey,   // and one with it
     Same,         // the value of the path `number`
     Distinct,     // not the value of the path `number`
@@ -125,6 +126,9 @@ Owned subclasses_of(PyTypeObject* type);
 Owned abc_token();
 // Whether two constants have one class and one value; NaN is any NaN, and -0.0 is not 0.0.
 bool same_constant(PyObject* a, PyObject* b);
+// `constant in list`, of numbers and texts; none where there are other items before an equal one,
+// which functions of the program may compare.
+std::optional<bool> list_contains(PyObject* list, PyObject* constant);
 
 class GuardProgram {
  public:

@@ -362,6 +362,7 @@ Flow Capture::dispatch(State& state) {
     if (is_opaque(operand))
       throw Break{std::string("an operation on ") + Py_TYPE(operand)->tp_name};
     open(operand);
+    if (PyLong_CheckExact(operand)) need_settled(operand);
   }
   if (at.opcode == binary_op) check_arithmetic(state, at.argument);
   if (at.opcode == slices[0] || at.opcode == slices[1]) read_bounds(state);
@@ -374,7 +375,7 @@ Flow Capture::dispatch(State& state) {
     PyObject* container = state.peek(at.argument + way.below);
     open(container);
     if (PyAnySet_Check(container) || PyDict_Check(container)) {
-      note_identity(state.peek(way.below));
+      note_key(state.peek(way.below));
       note_identities_in(state.peek(way.below));
     }
   }
@@ -629,6 +630,7 @@ Flow Capture::format_value(State& state, int argument) {
     check_class(Py_TYPE(value));
   }
   open_deep(value);
+  need_settled(value);
   return state.now->handler(state, argument);
 }
 

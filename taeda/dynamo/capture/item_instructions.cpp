@@ -43,7 +43,8 @@ Flow Capture::delete_attr(State& state, int argument) {
 
 // Symbolic numbers are looked up as numbers; tensors by identity.
 bool Capture::is_key(PyObject* object) {
-  return !recorder_.is_value(object) || recorder_.is_tensor_value(object);
+  return !recorder_.is_value(object) || recorder_.is_tensor_value(object) ||
+         python::is_symbolic(object);
 }
 
 Flow Capture::binary_subscr(State& state, int argument) {
@@ -78,7 +79,10 @@ Flow Capture::binary_subscr(State& state, int argument) {
   }
   open(container.get());
   open_deep(key.get());
-  if (PyDict_Check(container.get())) note_identity(key.get());
+  if (PyDict_Check(container.get())) {
+    note_identity(key.get());
+    settle_met(key.get(), container.get());
+  }
   if (recorder_.is_tensor_value(container.get())) key = index_of(key.get());
   state.push(container.release());
   state.push(key.release());
@@ -99,7 +103,7 @@ Flow Capture::store_subscr(State& state, int argument) {
   open(container);
   open_deep(key);
   open_deep(state.peek(3));
-  if (PyDict_Check(container)) note_identity(key);
+  if (PyDict_Check(container)) note_key(state.peek(1));
   if (recorder_.is_tensor_value(container))
     Py_SETREF(state.peek(1), index_of(state.peek(1)).release());
   const Owned kept(Py_NewRef(container)), items = items_of(container);
@@ -144,9 +148,12 @@ Flow Capture::contains(State& state, int argument) {
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
-  if (twin != nullptr && !twin->is_open && PySet_Check(container) && twin->added.empty()) {
+  if (twin != nullptr && !twin->is_open &&
+      (PySet_Check(container) || PyList_CheckExact(container))) {
     check_unwritten(twin->original);
-    if (const PyObject* is_there = find_in_set(*twin, value)) {
+    const PyObject* is_there =
+        PySet_Check(container) ? find_in_set(*twin, value) : find_in_list(*twin, value);
+    if (is_there != nullptr) {
       Py_DECREF(state.pop());
       Py_DECREF(state.pop());
       state.push(PyBool_FromLong((is_there == Py_True) != (argument != 0)));
@@ -155,6 +162,7 @@ Flow Capture::contains(State& state, int argument) {
   }
   open_deep(value);
   open_deep(container);
+  settle_met(value, container);
   if (PyAnySet_Check(container) || PyDict_Check(container)) note_identity(value);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
@@ -186,6 +194,13 @@ Flow Capture::is_op(State& state, int argument) {
   return run::IS_OP_(state, argument);
 }
 
+// == and !=, as COMPARE_OP has them.
+static bool asks_for_equality(int argument) {
+  constexpr int kShift = PY_MINOR_VERSION == 11 ? 0 : PY_MINOR_VERSION == 12 ? 4 : 5;
+  const int operation = argument >> kShift;
+  return operation == Py_EQ || operation == Py_NE;
+}
+
 Flow Capture::compare_op(State& state, int argument) {
   for (int i = 1; i <= 2; ++i) {
     open_deep(state.peek(i));
@@ -193,9 +208,14 @@ Flow Capture::compare_op(State& state, int argument) {
       throw Break{"a comparison of objects that are not known"};
   }
   check_distinct(state.peek(1), state.peek(2));
-  if (is_address(state.peek(1)) != is_address(state.peek(2)) &&
-      !(settle_addresses(state.peek(1)) && settle_addresses(state.peek(2))))
-    throw Break{"a comparison with the address of an object of the capture"};
+  const bool is_ordered = !asks_for_equality(argument);
+  if (is_address(state.peek(1)) && is_address(state.peek(2)) && !is_ordered) {
+    // Different objects stay different.
+  } else if (is_address(state.peek(1)) || is_address(state.peek(2)) || is_ordered) {
+    for (int i = 1; i <= 2; ++i) need_settled(state.peek(i));
+  } else {
+    settle_met(state.peek(1), state.peek(2));
+  }
   // 3.13 may ask for the truth of the result.
   constexpr int kAsBool = PY_MINOR_VERSION >= 13 ? 16 : 0;
   if ((argument & kAsBool) == 0) return run::COMPARE_OP_(state, argument);
@@ -203,14 +223,20 @@ Flow Capture::compare_op(State& state, int argument) {
   return flow == Flow::Next ? to_bool(state, 0) : flow;
 }
 
+// On its way into a set or a dict.
+void Capture::note_key(PyObject*& key) {
+  Py_SETREF(key, constant_key(key).release());
+  note_identity(key);
+}
+
 // Members of a set, and keys of a dict, that are two stay two.
 Flow Capture::build_set(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) note_identity(state.peek(i));
+  for (int i = 1; i <= argument; ++i) note_key(state.peek(i));
   return state.now->handler(state, argument);
 }
 
 Flow Capture::build_map(State& state, int argument) {
-  for (int i = 1; i <= argument; ++i) note_identity(state.peek(2 * i));
+  for (int i = 1; i <= argument; ++i) note_key(state.peek(2 * i));
   return state.now->handler(state, argument);
 }
 

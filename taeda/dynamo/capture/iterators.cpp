@@ -26,6 +26,41 @@ bool goes_through_dict(PyTypeObject* type) {
          type == &PyDictIterItem_Type;
 }
 
+bool goes_through_deque(PyTypeObject* type) {
+  static Loaded forwards("_collections", "_deque_iterator");
+  static Loaded backwards("_collections", "_deque_reverse_iterator");
+  return type == forwards.type() || type == backwards.type();
+}
+
+bool goes_through_deque_backwards(PyTypeObject* type) {
+  static Loaded backwards("_collections", "_deque_reverse_iterator");
+  return type == backwards.type();
+}
+
+// As CPython 3.11 to 3.13 have them: nothing else tells whether the deque was written to.
+struct Deque {
+  PyObject_VAR_HEAD void* ends[2];
+  Py_ssize_t places[2];
+  size_t state;
+};
+struct DequeIterator {
+  PyObject_HEAD void* block;
+  Py_ssize_t index;
+  Deque* deque;
+  size_t state;
+};
+
+bool refuses_changes(PyTypeObject* type) {
+  return goes_through_dict(type) || goes_backwards(type) || type == &PySetIter_Type;
+}
+
+// In place of an item where the container changed, and to go on is an error.
+PyObject* error_mark() {
+  static PyObject* const mark =
+      need(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  return mark;
+}
+
 // What copies of an iterator are made of: a function, its arguments and often a place.
 Owned state_of(PyObject* iterator) {
   Owned state(PyObject_CallMethod(iterator, "__reduce__", nullptr));
@@ -71,8 +106,13 @@ bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
     PyObject* first = state ? argument_of(state, 0) : nullptr;
     return first != nullptr && PyLong_CheckExact(first);
   }
+  if (goes_through_deque(type)) {
+    const auto* at = reinterpret_cast<DequeIterator*>(iterator);
+    containers.push_back(reinterpret_cast<PyObject*>(at->deque));
+    return true;
+  }
   if (!is_of_others && !goes_through_items(type) && type != &PyListRevIter_Type)
-    return goes_through_dict(type);
+    return goes_through_dict(type) || type == &PySetIter_Type;
   const Owned state = state_of(iterator);
   if (!state) return false;
   if (type == &PyZip_Type && PyTuple_GET_SIZE(state.get()) > 2) return false;  // a strict one
@@ -96,23 +136,31 @@ bool goes_backwards(PyTypeObject* type) {
          type == &PyDictRevIterItem_Type;
 }
 
-PyObject* iterated_dict(PyObject* iterator) {
+PyObject* iterated_by_keys(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
-  if (!goes_through_dict(type) && !goes_backwards(type)) return nullptr;
-  PyObject* dict = nullptr;
+  if (!refuses_changes(type)) return nullptr;
+  PyObject* container = nullptr;
   const auto visit = [](PyObject* held, void* found) {
-    if (PyDict_Check(held)) *static_cast<PyObject**>(found) = held;
+    if (PyDict_Check(held) || PyAnySet_Check(held)) *static_cast<PyObject**>(found) = held;
     return 0;
   };
-  type->tp_traverse(iterator, visit, &dict);
-  return dict;
+  type->tp_traverse(iterator, visit, &container);
+  return container;
 }
 
 PyObject* upcoming(PyObject* iterator, int ahead) {
   PyTypeObject* type = Py_TYPE(iterator);
   const Owned state = state_of(iterator);
-  if (!state) return nullptr;
-  if (goes_through_items(type) || goes_through_dict(type))
+  if (!state) return refuses_changes(type) ? Py_NewRef(error_mark()) : nullptr;
+  if (goes_through_deque(type)) {
+    const auto* at = reinterpret_cast<DequeIterator*>(iterator);
+    if (at->deque->state != at->state) return Py_NewRef(error_mark());
+    auto* deque = reinterpret_cast<PyObject*>(at->deque);
+    const Py_ssize_t place = PyLong_AsSsize_t(argument_of(state, 1)) + ahead;
+    const bool is_reversed = goes_through_deque_backwards(type);
+    return item_of(deque, is_reversed ? PySequence_Size(deque) - 1 - place : place).release();
+  }
+  if (goes_through_items(type) || goes_through_dict(type) || type == &PySetIter_Type)
     return item_of(argument_of(state, 0), place_of(state) + ahead).release();
   if (type == &PyListRevIter_Type)
     return item_of(argument_of(state, 0), place_of(state) - ahead).release();
@@ -127,6 +175,7 @@ PyObject* upcoming(PyObject* iterator, int ahead) {
   }
   if (type == &PyEnum_Type) {
     Owned item(upcoming(argument_of(state, 0), ahead));
+    if (item.get() == error_mark()) return item.release();
     Owned by(PyLong_FromLong(ahead));
     Owned number(item && by ? PyNumber_Add(argument_of(state, 1), by.get()) : nullptr);
     PyObject* pair = number ? PyTuple_Pack(2, number.get(), item.get()) : nullptr;
@@ -138,7 +187,7 @@ PyObject* upcoming(PyObject* iterator, int ahead) {
   Owned all(PyTuple_New(PyTuple_GET_SIZE(parts)));
   for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(parts); ++i) {
     PyObject* item = upcoming(PyTuple_GET_ITEM(parts, i), ahead);
-    if (item == nullptr) return nullptr;
+    if (item == nullptr || item == error_mark()) return item;
     PyTuple_SET_ITEM(all.get(), i, item);
   }
   if (!all) PyErr_Clear();
@@ -189,7 +238,7 @@ PyObject* Capture::next_of(PyObject* iterator) {
     const auto [owner, is_new] = iterator_of_part_.try_emplace(part, iterator);
     if (is_new) keep(part);
     if (owner->second != iterator) throw unknown();
-    if (PyObject* dict = iterated_dict(part)) containers.push_back(dict);
+    if (PyObject* container = iterated_by_keys(part)) containers.push_back(container);
   }
   for (PyObject* container : containers) {
     check_unwritten(container);
@@ -201,6 +250,7 @@ PyObject* Capture::next_of(PyObject* iterator) {
   if (at->is_at_end) return nullptr;
   const int source = sources_.of(Step::Upcoming, outside->source, at->count);
   Owned real(upcoming(iterator, at->count));
+  if (real.get() == error_mark()) throw unknown();
   // An item that cannot be imported is not taken: the program takes it behind the break.
   Owned item(real ? import(real.get(), source) : nullptr);
   ++at->count;

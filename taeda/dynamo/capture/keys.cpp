@@ -9,6 +9,7 @@
 // (identities_). Keys of classes with a hash of their own are compared by functions of the program,
 // which come back through the hook, among stand-ins alone.
 #include <algorithm>
+#include <cmath>
 
 #include "python/interop/sym_numbers.h"
 #include "taeda/dynamo/capture/capture.h"
@@ -71,6 +72,36 @@ bool Capture::is_made_key(PyObject* key) {
   if (PyFunction_Check(key)) return is_made(key);
   return find(key) == nullptr && is_plain_instance(Py_TYPE(key)) && !is_immutable(key) &&
          is_found_by_identity(key);
+}
+
+static bool is_compared_by_value(PyObject* object) {
+  return PyUnicode_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+         PyBytes_CheckExact(object) || object == Py_None ||
+         (PyFloat_CheckExact(object) && !std::isnan(PyFloat_AS_DOUBLE(object)));
+}
+
+std::optional<bool> list_contains(PyObject* list, PyObject* constant) {
+  if (!is_compared_by_value(constant)) return std::nullopt;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* item = PyList_GET_ITEM(list, i);
+    if (!is_compared_by_value(item)) return std::nullopt;
+    const int is_equal = PyObject_RichCompareBool(item, constant, Py_EQ);
+    need(is_equal);
+    if (is_equal) return true;
+  }
+  return false;
+}
+
+// `key in list` of a list that nobody looked into, with one guard for all items; null where it has
+// to be opened. A number that changes is known by its path.
+PyObject* Capture::find_in_list(const Twin& twin, PyObject* key) {
+  const Outside* outside = python::is_symbolic(key) ? find(key) : nullptr;
+  const int path = outside == nullptr ? -1 : outside->source;
+  PyObject* real = python::is_symbolic(key) && path >= 0 ? recorder_.real_at(path) : key;
+  const auto is_there = real == nullptr ? std::nullopt : list_contains(twin.original, real);
+  if (!is_there) return nullptr;
+  check_key(*is_there, twin, key, path);
+  return *is_there ? Py_True : Py_False;
 }
 
 // The stand-ins of all keys of a dict or set of the program, in its order.

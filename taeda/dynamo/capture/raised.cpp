@@ -143,11 +143,15 @@ bool Capture::is_doubtful(const State& state, const std::vector<Owned>& operands
 }
 
 // Errors of other classes speak of names and classes.
-bool Capture::names_sizes(PyObject* exception, const std::vector<Owned>& operands) const {
+bool Capture::names_sizes(const State& state, PyObject* exception,
+                          const std::vector<Owned>& operands) const {
   const bool is_known = PyErr_GivenExceptionMatches(exception, PyExc_RuntimeError) ||
                         PyErr_GivenExceptionMatches(exception, PyExc_ValueError) ||
                         PyErr_GivenExceptionMatches(exception, PyExc_IndexError);
-  return is_known && std::any_of(operands.begin(), operands.end(), [&](const Owned& o) {
+  const size_t count =
+      std::min(operands.size(), num_operands(state, ways()[state.now->opcode].operands));
+  const auto first = operands.end() - static_cast<ptrdiff_t>(count);
+  return is_known && std::any_of(first, operands.end(), [&](const Owned& o) {
            return o && recorder_.is_tensor_value(o.get()) && recorder_.has_symbolic_sizes(o.get());
          });
 }
@@ -177,7 +181,7 @@ bool Capture::breaks_at_error(const State& state, const std::vector<Owned>& oper
     return true;
   }
   // The text may name sizes, which are symbols here: the program gets its own.
-  if (is_own && names_sizes(raised.get(), operands)) {
+  if (is_own && names_sizes(state, raised.get(), operands)) {
     if (!is_whole_) {
       reason_ = kNamesSizes;
       return true;

@@ -260,7 +260,7 @@ class Recipes {
   // Of the object that the run makes or has in place of the one of the capture.
   int address(PyObject* number) {
     static PyObject* const id = imported("builtins", "id");
-    const int part = value(static_cast<PyObject*>(PyLong_AsVoidPtr(number)));
+    const int part = value(capture_.object_at(number));
     return note(number, add({.kind = Action::Kind::Call, .parts = {part}, .object = id}));
   }
 
@@ -494,6 +494,14 @@ class Recipes {
         add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
   }
 
+  int set_iterator(PyObject* object, PyObject* set) {
+    static PyObject* const make = imported("taeda.compiler._capture", "make_set_iterator");
+    Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
+    Owned taken(need(PyLong_FromSsize_t(PySet_GET_SIZE(set) - PyLong_AsSsize_t(left.get()))));
+    const int of = value(set), count = constant(taken.get());
+    return note(object, add({.kind = Action::Kind::Call, .parts = {of, count}, .object = make}));
+  }
+
   // An iterator of a deque that was written to behind it refuses to go on, as no new one does. It
   // tells when it is asked, and it is asked no more.
   static void check_goes_on(PyObject* iterator, PyObject* arguments) {
@@ -597,7 +605,13 @@ class Recipes {
           std::string("an object of class ") + type->tp_name + " lives on behind a break",
           made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
     }
-    if (PyObject* dict = iterated_dict(object)) return dict_iterator(object, dict);
+    if (PyObject* container = iterated_by_keys(object)) {
+      if (PyDict_Check(container)) return dict_iterator(object, container);
+      // One of a set that the region made goes through a list, which has the order of now.
+      if (capture_.twin_of(container) != nullptr &&
+          !capture_.is_changed(*capture_.twin_of(container), container))
+        return set_iterator(object, container);
+    }
     Owned reduced(PyObject_CallMethod(object, "__reduce__", nullptr));
     if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
       PyErr_Clear();

@@ -133,10 +133,12 @@ PyObject* make_tuple(PyTypeObject* type, PyObject* fields);
 PyObject* remembered_result(PyObject* place);
 
 // What an iterator of C will give that many calls after the next one, without calling it: a new
-// reference; null without an error at its end, and for iterators of which it is not known.
+// reference; null without an error at its end, and for iterators of which it is not known. An
+// object that no program has where its container changed and refuses the call.
 PyObject* upcoming(PyObject* iterator, int ahead);
-// The dict that an iterator of C goes through, borrowed; null for others and for one at its end.
-PyObject* iterated_dict(PyObject* iterator);
+// The dict or set that an iterator of C goes through, borrowed; null for others and for one at its
+// end.
+PyObject* iterated_by_keys(PyObject* iterator);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
 

@@ -247,6 +247,7 @@ PyObject* Capture::import(PyObject* real, int source) {
     if (PyObject* slice = import_slice(real, source)) return slice;
   if (is_plain_constant(real)) {
     check(Kind::Equal, source, real);
+    if (PyLong_CheckExact(real)) note_large_number(real);
     return Py_NewRef(real);
   }
   if (const auto known = stand_ins_.find(real); known != stand_ins_.end()) {

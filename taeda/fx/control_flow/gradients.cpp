@@ -76,6 +76,21 @@ Value vjp_region(const RegionValue& of, const Values& operands, const Values& co
   return traced_region(program, joined(joined(operands, cotangents), states));
 }
 
+// The operands of a step that a result of some step is made of, where what a step carries on is
+// what the next one starts from.
+std::vector<bool> reached_by_steps(const RegionValue& step, std::vector<bool> results,
+                                   size_t num_carried) {
+  for (;;) {
+    std::vector<bool> reached = operands_of(step, results);
+    bool is_new = false;
+    for (size_t i = 0; i < num_carried; ++i) {
+      is_new |= reached[i] && !results[i];
+      if (reached[i]) results[i] = true;
+    }
+    if (!is_new) return reached;
+  }
+}
+
 // What a region gives, and the state before it ran.
 Values with_state(const RegionValue& of, const Values& operands) {
   const Tensor state = random_state(operands);
@@ -100,7 +115,14 @@ Values record_cond(Operator& op, const Stack& a, Below below) {
     return joined(joined({Value()}, scattered(found, inputs)), Values(kept.size()));
   };
   const Values operands = joined(joined({a[0]}, branch_operands), states);
-  return record_node("CondBackward", operands, below(), backward);
+  const auto reaches = [on_true = a[1], on_false = a[2]](const std::vector<bool>& is_given) {
+    const std::vector<bool> one = operands_of(region(on_true), is_given);
+    const std::vector<bool> other = operands_of(region(on_false), is_given);
+    std::vector<bool> all(1 + one.size());
+    for (size_t i = 0; i < one.size(); ++i) all[1 + i] = one[i] || other[i];
+    return all;
+  };
+  return record_node("CondBackward", operands, below(), backward, 0, reaches);
 }
 
 namespace {
@@ -143,7 +165,10 @@ Values record_map(Operator& op, const Stack& a, Below below) {
     return joined(scattered(found, operands), Values(states.size()));
   };
   const Values operands = joined(joined(items(a[1]), items(a[2])), states);
-  return record_node("MapBackward", operands, std::move(results), backward);
+  const auto reaches = [f = a[0]](const std::vector<bool>& is_given) {
+    return operands_of(region(f), is_given);
+  };
+  return record_node("MapBackward", operands, std::move(results), backward, 0, reaches);
 }
 
 namespace {
@@ -233,7 +258,10 @@ Values record_scan(Operator& op, const Stack& a, Below below) {
     p.states = all.rest();
     return scan_backward(op, region(combine), p, gradients);
   };
-  return record_node("ScanBackward", parts.all(), std::move(results), backward);
+  const auto reaches = [combine = a[0], num_init = parts.init.size()](std::vector<bool> is_given) {
+    return reached_by_steps(region(combine), std::move(is_given), num_init);
+  };
+  return record_node("ScanBackward", parts.all(), std::move(results), backward, 0, reaches);
 }
 
 namespace {
@@ -390,10 +418,18 @@ KeptLoop record_loop(const Stack& a, KeptLoop kept, bool is_stacked) {
     }
     return joined(while_backward(region(body), g), Values(1 + num_states));
   };
+  const auto reaches = [body = a[1], num_carried](const std::vector<bool>& is_given) {
+    std::vector<bool> ends(num_carried);
+    for (size_t i = 0; i < num_carried; ++i) ends[i] = is_given[i] || is_given[num_carried + i];
+    std::vector<bool> reached = reached_by_steps(region(body), ends, num_carried);
+    // Of a loop without a step.
+    for (size_t i = 0; i < num_carried; ++i) reached[i] = reached[i] || ends[i];
+    return reached;
+  };
   const Values operands = joined(joined(joined(carried, others), {Value(kept.count)}), kept.states);
   Values& shown = is_stacked ? kept.ends : kept.results;
-  const Values results =
-      record_node("WhileLoopBackward", operands, joined(shown, kept.starts), backward, num_carried);
+  const Values results = record_node("WhileLoopBackward", operands, joined(shown, kept.starts),
+                                     backward, num_carried, reaches);
   shown = part(results, 0, num_carried);
   kept.starts = part(results, num_carried, num_carried);
   return kept;

@@ -1,4 +1,6 @@
 // Derivatives of regions, and the node of a call that was recorded whole.
+#include <unordered_set>
+
 #include "taeda/autograd/engine.h"
 #include "taeda/autograd/saved.h"
 #include "taeda/autograd/variable.h"
@@ -80,8 +82,11 @@ namespace {
 
 class RegionNode final : public autograd::Node {
  public:
-  RegionNode(const char* name, const Values& operands, RegionBackward backward)
-      : name_(name), backward_(std::move(backward)), numbers_(operands) {
+  RegionNode(const char* name, const Values& operands, RegionBackward backward, RegionReach reaches)
+      : name_(name),
+        backward_(std::move(backward)),
+        reaches_(std::move(reaches)),
+        numbers_(operands) {
     autograd::EdgeList edges;
     for (Value& v : numbers_) {
       is_tensor_.push_back(v.is<Tensor>());
@@ -113,12 +118,18 @@ class RegionNode final : public autograd::Node {
       if (is_tensor_[i]) operands[i] = Value(saved_[at++].unpack(this));
     for (const autograd::SavedTensor& s : kept_) operands.emplace_back(s.unpack(this));
     Values gradients(num_results_);
-    for (size_t i = 0; i < grads.size(); ++i) gradients[i] = materialized(grads[i], i);
+    std::vector<bool> is_given(num_results_), is_reached(operands.size(), true);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      gradients[i] = materialized(grads[i], i);
+      is_given[i] = grads[i].defined();
+    }
+    if (reaches_) is_reached = reaches_(is_given);
     const Values found = backward_(operands, gradients);
     at = 0;
     for (size_t i = 0; i < is_tensor_.size(); ++i) {
       if (!is_tensor_[i]) continue;
-      if (needs_input(at) && !found.at(i).is_none()) grad_inputs[at] = found[i].get<Tensor>();
+      const bool has_one = i < is_reached.size() && is_reached[i] && !found.at(i).is_none();
+      if (needs_input(at) && has_one) grad_inputs[at] = found[i].get<Tensor>();
       ++at;
     }
   }
@@ -135,6 +146,7 @@ class RegionNode final : public autograd::Node {
 
   const char* name_;
   RegionBackward backward_;
+  RegionReach reaches_;
   Values numbers_;  // operands that are no tensors, in their places
   std::vector<bool> is_tensor_;
   std::vector<autograd::SavedTensor> saved_, kept_;
@@ -143,9 +155,29 @@ class RegionNode final : public autograd::Node {
 
 }  // namespace
 
+std::vector<bool> operands_of(const RegionValue& region, const std::vector<bool>& results) {
+  const std::vector<Node*> placeholders = region.graph()->placeholders();
+  std::vector<Node*> open;
+  std::unordered_set<const Node*> seen;
+  const auto visit = [&](Node& node) {
+    if (seen.insert(&node).second) open.push_back(&node);
+  };
+  const std::vector<Arg>& all = region.graph()->output_node()->args().at(0).compound()->items;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (results.at(i)) for_each_node(all[i], visit);
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (Node* input : node->inputs().list()) visit(*input);
+  }
+  std::vector<bool> found;
+  for (const Node* node : placeholders) found.push_back(seen.contains(node));
+  return found;
+}
+
 Values record_node(const char* name, const Values& operands, Values results,
-                   RegionBackward backward, size_t num_kept) {
-  auto node = make_intrusive<RegionNode>(name, operands, std::move(backward));
+                   RegionBackward backward, size_t num_kept, RegionReach reaches) {
+  auto node = make_intrusive<RegionNode>(name, operands, std::move(backward), std::move(reaches));
   uint32_t number = 0;
   for (const Value& r : results)
     autograd::set_history(r.is<Tensor>() ? r.get<Tensor>() : Tensor(), node, number++);

@@ -59,8 +59,14 @@ Values scattered(const Values& gradients, const Values& operands);
 // Makes a node the history of the results. `backward` gets the operands and a gradient for each
 // result, and gives one, or None, for each operand. The node keeps the last `num_kept` results,
 // which `backward` gets behind the operands; their gradients are None where there are none.
+// `reaches`: by operand, whether a gradient of some of the results reaches it; the others have
+// none.
 using RegionBackward = std::function<Values(const Values& operands, const Values& gradients)>;
+using RegionReach = std::function<std::vector<bool>(const std::vector<bool>& is_given)>;
 Values record_node(const char* name, const Values& operands, Values results,
-                   RegionBackward backward, size_t num_kept = 0);
+                   RegionBackward backward, size_t num_kept = 0, RegionReach reaches = {});
+
+// By operand, whether one of the results that are told is made of it.
+std::vector<bool> operands_of(const RegionValue& region, const std::vector<bool>& results);
 
 }  // namespace taeda::fx

@@ -97,8 +97,9 @@ TAEDA_DECOMPOSITION(empty_like,
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const DType type = dtype.value_or(self.dtype());
   const Device place = device.value_or(self.device());
-  const bool is_plain = format == MemoryFormat::Contiguous ||
-                        (format == MemoryFormat::Preserve && self.is_contiguous());
+  const bool is_plain =
+      format == MemoryFormat::Contiguous ||
+      (format == MemoryFormat::Preserve && self.is_contiguous() && !has_own_strides(self));
   return is_plain ? taeda::empty(self.sym_sizes(), type, layout, place, pin_memory)
                   : taeda::empty_strided(self.sym_sizes(), strides_like(self, format), type, layout,
                                          place, pin_memory);

@@ -10,16 +10,8 @@
 namespace taeda::impl {
 namespace {
 
-// Whether the strides are those that sizes alone give: a contiguous tensor may have others along
-// dimensions of size one, or where it has no elements.
 bool has_plain_strides(const Tensor& t) {
-  if (!t.is_contiguous() || t.impl()->has_symbolic_sizes()) return false;
-  int64_t expected = 1;
-  for (int64_t d = t.dim() - 1; d >= 0; --d) {
-    if (t.strides()[d] != expected) return false;
-    expected *= std::max<int64_t>(t.sizes()[d], 1);
-  }
-  return true;
+  return t.is_contiguous() && !t.impl()->has_symbolic_sizes() && !has_own_strides(t);
 }
 
 }  // namespace

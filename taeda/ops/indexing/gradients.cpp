@@ -1,6 +1,9 @@
 // Derivative helpers of advanced indexing, masks and take.
 #include "taeda/ops/indexing/gradients.h"
 
+#include <algorithm>
+
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
 #include "taeda/ops/shape.h"
@@ -9,6 +12,34 @@ namespace taeda::gradients {
 namespace {
 
 Tensor zeros_of(SymIntList sizes, const Tensor& like) { return like.new_zeros(sizes); }
+
+// The gradient of values that a mask alone tells the places of, without a size that only data
+// tells, so that it can be traced: values say how many places there are, or go to all of them.
+// Undefined where they do neither.
+Tensor masked_values_backward(const Tensor& grad, TensorList indices, SymIntList sizes) {
+  const auto is_given = [](const Tensor& t) { return t.defined(); };
+  const auto given = std::find_if(indices.begin(), indices.end(), is_given);
+  if (given == indices.end() || std::count_if(indices.begin(), indices.end(), is_given) != 1 ||
+      given->dtype() != DType::Bool || given->dim() == 0)
+    return {};
+  // What is indexed has one dimension in place of the mask's.
+  const int64_t before = given - indices.begin();
+  const int64_t behind = grad.dim() - given->dim() - before;
+  const int64_t at = static_cast<int64_t>(sizes.size()) - behind - 1;
+  if (at >= 0 && is_known(SymOp::Ne, sizes[at], 1)) {
+    std::vector<Tensor> places(indices.begin(), given);
+    for (Tensor& place : given->nonzero_static(sizes[at]).unbind(1))
+      places.push_back(std::move(place));
+    return sum_to(taeda::index(grad, places), sizes);
+  }
+  if (at >= 0 && !is_known(SymOp::Eq, sizes[at], 1)) return {};
+  Tensor mask = *given;
+  for (int64_t d = 0; d < behind; ++d) mask = mask.unsqueeze(-1);
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < given->dim(); ++d) dims.push_back(before + d);
+  const Tensor sums = taeda::where(mask, grad, Scalar(0)).sum(dims);
+  return sum_to(sums.unsqueeze(before), sizes);
+}
 
 }  // namespace
 
@@ -21,7 +52,8 @@ Tensor index_put_self_backward(const Tensor& grad, TensorList indices, bool accu
 }
 
 Tensor index_put_values_backward(const Tensor& grad, TensorList indices, SymIntList sizes) {
-  return sum_to(taeda::index(grad, indices), sizes);
+  const Tensor masked = masked_values_backward(grad, indices, sizes);
+  return masked.defined() ? masked : sum_to(taeda::index(grad, indices), sizes);
 }
 
 Tensor take_backward(const Tensor& grad, SymIntList sizes, const Tensor& index) {

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "taeda/ops/counted.h"
 #include "taeda/ops/factory/tensor_data.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/loss/declarations.h"
 #include "taeda/ops/loss/functions.h"
+#include "taeda/ops/loss/operators.h"
 #include "taeda/ops/loss/reduction.h"
 #include "taeda/ops/scalar_type.h"
 #include "taeda/ops/shape.h"
@@ -77,10 +79,13 @@ int64_t longest_target(const Tensor& log_probs, const Tensor& targets, IntList i
   return most;
 }
 
+void check_integral(const Tensor& lengths, const char* name) {
+  TAEDA_CHECK(is_integral(lengths.dtype()), name, " must be integral");
+}
+
 // The numbers of a tensor of lengths.
 std::vector<int64_t> lengths_in(const Tensor& lengths, const char* name) {
-  TAEDA_CHECK(is_integral(lengths.dtype()) && lengths.dtype() != DType::Bool, name,
-              " must be integral");
+  check_integral(lengths, name);
   std::vector<int64_t> out;
   const Tensor flat = lengths.reshape({SymInt(-1)});
   for (int64_t i = 0, n = flat.sym_size(0).expect_int(); i < n; ++i)
@@ -127,19 +132,21 @@ std::tuple<Tensor, Tensor> _ctc_loss_Tensor(const Tensor& log_probs, const Tenso
                           lengths_in(target_lengths, "target_lengths"), blank, zero_infinity);
 }
 
-Tensor _ctc_loss_backward_Tensor(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
-                                 const Tensor& input_lengths, const Tensor& target_lengths,
-                                 const Tensor& neg_log_likelihood, const Tensor& log_alpha,
-                                 int64_t blank, bool zero_infinity) {
-  return taeda::_ctc_loss_backward(grad, log_probs, targets,
-                                   lengths_in(input_lengths, "input_lengths"),
-                                   lengths_in(target_lengths, "target_lengths"), neg_log_likelihood,
-                                   log_alpha, blank, zero_infinity);
+OutSpec _ctc_loss_backward_Tensor_spec(const Tensor&, const Tensor& log_probs, const Tensor&,
+                                       const Tensor& input_lengths, const Tensor& target_lengths,
+                                       const Tensor&, const Tensor&, int64_t, bool) {
+  check_integral(input_lengths, "input_lengths");
+  check_integral(target_lengths, "target_lengths");
+  return OutSpec(log_probs.sym_sizes(), log_probs.dtype(), log_probs.device());
 }
 
-Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
-                        IntList target_lengths, int64_t blank, int64_t reduction,
-                        bool zero_infinity) {
+namespace {
+
+// `divisors`: of the losses that a mean is made of.
+template <class Lengths, class Divisors>
+Tensor reduced_ctc_loss(const Tensor& log_probs, const Tensor& targets,
+                        const Lengths& input_lengths, const Lengths& target_lengths, int64_t blank,
+                        int64_t reduction, bool zero_infinity, Divisors&& divisors) {
   const bool has_batch = log_probs.dim() == 3;
   const Tensor scores = has_batch ? log_probs : log_probs.unsqueeze(1);
   Tensor loss = std::get<0>(taeda::_ctc_loss(scores, targets.to(DType::Int64), input_lengths,
@@ -148,21 +155,52 @@ Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList 
     const Scalar infinity(std::numeric_limits<double>::infinity());
     loss = taeda::where(loss.eq(infinity), Scalar(0), loss);
   }
-  if (reduction == kMean) {
-    std::vector<int64_t> lengths;
-    for (int64_t n : target_lengths) lengths.push_back(std::max<int64_t>(n, 1));
-    return loss.div(taeda::tensor(lengths).to(loss.device(), loss.dtype())).mean();
-  }
+  if (reduction == kMean) return loss.div(divisors().to(loss.device(), loss.dtype())).mean();
   if (reduction == kSum) return loss.sum();
   return has_batch ? loss : loss.squeeze(0);
+}
+
+}  // namespace
+
+Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
+                        IntList target_lengths, int64_t blank, int64_t reduction,
+                        bool zero_infinity) {
+  return reduced_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction,
+                          zero_infinity, [&] {
+                            std::vector<int64_t> lengths;
+                            for (int64_t n : target_lengths)
+                              lengths.push_back(std::max<int64_t>(n, 1));
+                            return taeda::tensor(lengths);
+                          });
 }
 
 Tensor ctc_loss_Tensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank, int64_t reduction,
                        bool zero_infinity) {
-  return ctc_loss_IntList(log_probs, targets, lengths_in(input_lengths, "input_lengths"),
-                          lengths_in(target_lengths, "target_lengths"), blank, reduction,
-                          zero_infinity);
+  return reduced_ctc_loss(
+      log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity,
+      [&] { return target_lengths.reshape({SymInt(-1)}).clamp_min(Scalar(1)); });
 }
 
 }  // namespace taeda::impl
+
+namespace taeda {
+
+using LossesAndStates = std::tuple<Tensor, Tensor>;
+
+TAEDA_COUNTED(_ctc_loss_Tensor, LossesAndStates,
+              (const Tensor& log_probs, const Tensor& targets, [[maybe_unused]] const Tensor& steps,
+               [[maybe_unused]] const Tensor& target_lengths, int64_t blank,
+               [[maybe_unused]] bool zero_infinity)) {
+  impl::check_ctc_types(log_probs, targets);
+  impl::check_ctc_dims(log_probs, targets, blank);
+  const SymInt longest = new_count({.most = targets.sym_size(-1)});
+  const SymInt batch = log_probs.sym_size(1);
+  const Device place(DeviceType::Meta);
+  const OutSpec losses(SymIntList({batch}), log_probs.dtype(), place);
+  const OutSpec states(SymIntList({batch, log_probs.sym_size(0), longest * 2 + 1}),
+                       log_probs.dtype(), place);
+  return {losses.allocate(), states.allocate()};
+}
+
+}  // namespace taeda

@@ -150,20 +150,50 @@ Tensor binary_cross_entropy_forward(const Tensor& self, const Tensor& self_tange
   return reduced(by_self.add(by_target), reduction);
 }
 
-Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
-                         IntList input_lengths, IntList target_lengths, const Tensor& losses,
-                         const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+// ---- connectionist temporal classification, of lengths in lists and in tensors ----
+namespace {
+
+template <class Lengths>
+Tensor ctc_loss_slope(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                      const Lengths& input_lengths, const Lengths& target_lengths,
+                      const Tensor& losses, const Tensor& log_alpha, int64_t blank,
+                      bool zero_infinity) {
   if (!grad.defined()) return grad;
   return taeda::_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, losses,
                                    log_alpha, blank, zero_infinity);
 }
 
+}  // namespace
+
+Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                         IntList input_lengths, IntList target_lengths, const Tensor& losses,
+                         const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  return ctc_loss_slope(grad, log_probs, targets, input_lengths, target_lengths, losses, log_alpha,
+                        blank, zero_infinity);
+}
+
 Tensor ctc_loss_forward(const Tensor& log_probs, const Tensor& tangent, const Tensor& targets,
                         IntList input_lengths, IntList target_lengths, const Tensor& losses,
                         const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
-  const Tensor slope =
-      taeda::_ctc_loss_backward(taeda::ones_like(losses), log_probs, targets, input_lengths,
-                                target_lengths, losses, log_alpha, blank, zero_infinity);
+  const Tensor slope = ctc_loss_slope(taeda::ones_like(losses), log_probs, targets, input_lengths,
+                                      target_lengths, losses, log_alpha, blank, zero_infinity);
+  return slope.mul(tangent).sum(IntList({0, 2}));
+}
+
+Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                         const Tensor& input_lengths, const Tensor& target_lengths,
+                         const Tensor& losses, const Tensor& log_alpha, int64_t blank,
+                         bool zero_infinity) {
+  return ctc_loss_slope(grad, log_probs, targets, input_lengths, target_lengths, losses, log_alpha,
+                        blank, zero_infinity);
+}
+
+Tensor ctc_loss_forward(const Tensor& log_probs, const Tensor& tangent, const Tensor& targets,
+                        const Tensor& input_lengths, const Tensor& target_lengths,
+                        const Tensor& losses, const Tensor& log_alpha, int64_t blank,
+                        bool zero_infinity) {
+  const Tensor slope = ctc_loss_slope(taeda::ones_like(losses), log_probs, targets, input_lengths,
+                                      target_lengths, losses, log_alpha, blank, zero_infinity);
   return slope.mul(tangent).sum(IntList({0, 2}));
 }
 

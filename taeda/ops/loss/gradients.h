@@ -34,6 +34,10 @@ TAEDA_API Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs,
                                    const Tensor& targets, IntList input_lengths,
                                    IntList target_lengths, const Tensor& losses,
                                    const Tensor& log_alpha, int64_t blank, bool zero_infinity);
+TAEDA_API Tensor ctc_loss_gradient(const Tensor& grad, const Tensor& log_probs,
+                                   const Tensor& targets, const Tensor& input_lengths,
+                                   const Tensor& target_lengths, const Tensor& losses,
+                                   const Tensor& log_alpha, int64_t blank, bool zero_infinity);
 TAEDA_API Tensor multilabel_margin_loss_gradient(const Tensor& grad, const Tensor& self,
                                                  const Tensor& target, int64_t reduction,
                                                  const Tensor& is_target);
@@ -54,6 +58,10 @@ TAEDA_API Tensor chunked_linear_cross_entropy_bias_backward(
 TAEDA_API Tensor ctc_loss_forward(const Tensor& log_probs, const Tensor& tangent,
                                   const Tensor& targets, IntList input_lengths,
                                   IntList target_lengths, const Tensor& losses,
+                                  const Tensor& log_alpha, int64_t blank, bool zero_infinity);
+TAEDA_API Tensor ctc_loss_forward(const Tensor& log_probs, const Tensor& tangent,
+                                  const Tensor& targets, const Tensor& input_lengths,
+                                  const Tensor& target_lengths, const Tensor& losses,
                                   const Tensor& log_alpha, int64_t blank, bool zero_infinity);
 TAEDA_API Tensor multi_margin_loss_forward(const Tensor& self, const Tensor& tangent,
                                            const Tensor& target, const Scalar& p,

@@ -92,4 +92,27 @@ Batched _ctc_loss_backward(const Batched& grad, const Batched& log_probs, const 
       1);
 }
 
+std::tuple<Batched, Batched> _ctc_loss_Tensor(const Batched& log_probs, const Batched& targets,
+                                              const Batched& input_lengths,
+                                              const Batched& target_lengths, int64_t blank,
+                                              bool zero_infinity) {
+  const auto [losses, log_alpha] = taeda::_ctc_loss(
+      joined_sequences(log_probs, 1), joined_targets(targets), joined_sequences(input_lengths, 0),
+      joined_sequences(target_lengths, 0), blank, zero_infinity);
+  return {split_sequences(losses, 0), split_sequences(log_alpha, 0)};
+}
+
+Batched _ctc_loss_backward_Tensor(const Batched& grad, const Batched& log_probs,
+                                  const Batched& targets, const Batched& input_lengths,
+                                  const Batched& target_lengths, const Batched& neg_log_likelihood,
+                                  const Batched& log_alpha, int64_t blank, bool zero_infinity) {
+  return split_sequences(
+      taeda::_ctc_loss_backward(joined_sequences(grad, 0), joined_sequences(log_probs, 1),
+                                joined_targets(targets), joined_sequences(input_lengths, 0),
+                                joined_sequences(target_lengths, 0),
+                                joined_sequences(neg_log_likelihood, 0),
+                                joined_sequences(log_alpha, 0), blank, zero_infinity),
+      1);
+}
+
 }  // namespace taeda::batch

@@ -1,6 +1,7 @@
 // Shape rules of copies in another order, and those made of others.
 #include "taeda/ops/rearrange/declarations.h"
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/shape.h"
 #include "taeda/ops/size_limits.h"
@@ -36,14 +37,15 @@ namespace {
 // PyTorch joins two parts per dimension, and the result has their format where both have the same.
 // Without dimensions the elements are moved in a row. Empty: contiguous.
 SymIntVec rolled_strides(const Tensor& self, SymIntList shifts, IntList dims) {
-  if (dims.empty() || self.impl()->has_symbolic_sizes()) return {};
-  if (self.numel() == 0) return strides_like(self, MemoryFormat::Preserve);
+  if (dims.empty()) return {};
+  if (is_known(SymOp::Eq, self.sym_numel(), 0)) return strides_like(self, MemoryFormat::Preserve);
   if (self.is_contiguous() || self.dim() < 4 || self.dim() > 5) return {};
   SymIntVec strides(self.sym_strides());
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t d = wrap_dim(dims[i], self.dim()), size = self.sizes()[d];
-    const int64_t start = ((size - shifts[i].expect_int()) % size + size) % size;
-    for (int64_t length : {size - start, start}) {
+    const int64_t d = wrap_dim(dims[i], self.dim());
+    const SymInt& size = self.sym_sizes()[d];
+    const SymInt start = ((size - shifts[i]) % size + size) % size;
+    for (const SymInt& length : {size - start, start}) {
       SymIntVec sizes(self.sym_sizes());
       sizes[d] = length;
       const Tensor part =

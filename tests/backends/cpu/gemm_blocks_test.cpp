@@ -29,9 +29,8 @@ constexpr Sizes kSizes[] = {{1, 700, 50},    {700, 1, 50},    {6, 300, 200},   {
 template <class T>
 std::vector<T> numbers(int64_t count, int seed) {
   std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<T> all(static_cast<size_t>(count));
-  for (T& x : all) x = T(uniform(engine));
+  for (T& x : all) x = T(static_cast<float>(engine() >> 8) * 0x1p-23f - 1);
   return all;
 }
 

@@ -292,7 +292,8 @@ def compiler_options(
 
 def trace_options(decompositions=None):
     """Those that the trace reads."""
-    return {"backward_scope": backward_scope(), "decompositions": decompositions}
+    scope = backward_scope(functorch_config.backward_pass_autocast)
+    return {"backward_scope": scope, "decompositions": decompositions}
 
 
 class _Parts:

@@ -50,8 +50,8 @@ class FlatFunction(UserFunction):
 
 
 def check_operands(operands):
-    """Leaves of operands are tensors and integers."""
-    allowed = (_Tensor, int, _C.SymInt)
+    """Leaves of operands are tensors and numbers."""
+    allowed = (_Tensor, int, float, _C.SymInt, _C.SymFloat)
     if not all(isinstance(o, allowed) for o in operands):
         raise AssertionError(
             f"{operands} can only be of {allowed} but got {tuple(type(o) for o in operands)}"

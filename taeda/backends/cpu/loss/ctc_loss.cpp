@@ -9,6 +9,7 @@
 #include "taeda/backends/cpu/loss_declarations.h"
 #include "taeda/base/parallel.h"
 #include "taeda/ops/functions.h"
+#include "taeda/ops/loss/functions.h"
 
 namespace taeda::cpu {
 namespace {
@@ -212,6 +213,25 @@ void _ctc_loss_backward(const Tensor& grad, const Tensor& log_probs, const Tenso
                                   alpha, width, loss, at(grad), to, out.strides()[0],
                                   out.strides()[2]);
                });
+}
+
+namespace {
+
+std::vector<int64_t> lengths_in(const Tensor& lengths) {
+  const Tensor numbers = lengths.to(DType::Int64).contiguous();
+  const auto* const first = static_cast<const int64_t*>(numbers.data());
+  return {first, first + numbers.numel()};
+}
+
+}  // namespace
+
+void _ctc_loss_backward_Tensor(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                               const Tensor& input_lengths, const Tensor& target_lengths,
+                               const Tensor& neg_log_likelihood, const Tensor& log_alpha,
+                               int64_t blank, bool zero_infinity, Tensor& out) {
+  out.copy_(taeda::_ctc_loss_backward(grad, log_probs, targets, lengths_in(input_lengths),
+                                      lengths_in(target_lengths), neg_log_likelihood, log_alpha,
+                                      blank, zero_infinity));
 }
 
 }  // namespace taeda::cpu

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "taeda/backends/cpu/pointwise/halves.h"
+
 namespace taeda::cpu {
 namespace {
 
@@ -44,6 +46,11 @@ inline To convert(From v) {
 }
 
 template <class Memory, class Tile>
+constexpr bool is_half_of_float =
+    (std::is_same_v<Memory, Half> || std::is_same_v<Memory, BFloat16>) &&
+    std::is_same_v<Tile, float>;
+
+template <class Memory, class Tile>
 void load(const char* memory, const Block& b, char* tile) {
   Tile* out = reinterpret_cast<Tile*>(tile);
   for (int64_t r = 0; r < b.rows; ++r, memory += b.row_stride, out += b.cols) {
@@ -51,6 +58,8 @@ void load(const char* memory, const Block& b, char* tile) {
       const Memory* in = reinterpret_cast<const Memory*>(memory);
       if constexpr (std::is_same_v<Memory, Tile>) {
         std::memcpy(static_cast<void*>(out), in, sizeof(Tile) * b.cols);
+      } else if constexpr (is_half_of_float<Memory, Tile>) {
+        half_runs<Memory>().widen(in, b.cols, out);
       } else {
         for (int64_t i = 0; i < b.cols; ++i) out[i] = convert<Tile>(in[i]);
       }
@@ -73,6 +82,8 @@ void store(const char* tile, const Block& b, char* memory) {
       Memory* out = reinterpret_cast<Memory*>(memory);
       if constexpr (std::is_same_v<Memory, Tile>) {
         std::memcpy(static_cast<void*>(out), in, sizeof(Tile) * b.cols);
+      } else if constexpr (is_half_of_float<Memory, Tile>) {
+        half_runs<Memory>().narrow(in, b.cols, out);
       } else {
         for (int64_t i = 0; i < b.cols; ++i) out[i] = convert<Memory>(in[i]);
       }
