@@ -172,12 +172,12 @@ class GraphLowering final : public Lowering {
   void lower_node(const Node& node);
   void lower_placeholder(const Node& node);
   void lower_operator(const Node& node, Operator& op);
-  bool may_check_unread(const Node& node, const std::vector<int>& outs) const;
+  bool may_check_unread(const Node& node, const Operator& op, const std::vector<int>& outs) const;
   void lower_output(const Node& node);
   // Note [Writes to inputs]
   void lower_write(const Node& node);
   void lower_by(const LoweringEntry& entry, const Node& node, const std::vector<int>& outs);
-  void lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs);
+  Call& lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs);
   void take_pointwise(const lowered::PointwiseCall& call);
 
   const fx::Graph& graph_;
@@ -355,7 +355,9 @@ static bool names_places(Operator& op) {
 
 // Whether results have no elements, and what may be their indices has some: kernels go through the
 // elements of results, and would not look at an index that is out of range.
-bool GraphLowering::may_check_unread(const Node& node, const std::vector<int>& outs) const {
+bool GraphLowering::may_check_unread(const Node& node, const Operator& op,
+                                     const std::vector<int>& outs) const {
+  if (op.has(dispatch::Tag::Pointwise)) return false;
   const auto is_empty = [&](int value) {
     const Place& sizes = program_->values[value].geometry.sizes;
     return std::any_of(sizes.begin(), sizes.end(), [](const Expr* e) { return e->is_constant(0); });
@@ -393,16 +395,19 @@ void GraphLowering::lower_operator(const Node& node, Operator& op) {
     for (const Value& v : *val.get<std::shared_ptr<Value::List>>()) add(v);
   else
     add(val);
-  if (may_check_unread(node, outs)) return lower_as_call(node, op, outs);
   // A program may ask for the call.
-  if (!node.meta_value(kFallbackKey).is_none()) return lower_as_call(node, op, outs);
+  if (!node.meta_value(kFallbackKey).is_none()) return (void)lower_as_call(node, op, outs);
   const auto found = lowering_table().find(&op);
-  if (found != lowering_table().end()) return lower_by(found->second, node, outs);
+  if (found != lowering_table().end()) {
+    if (!may_check_unread(node, op, outs)) return lower_by(found->second, node, outs);
+    lower_as_call(node, op, outs).only_checks = true;
+    return;
+  }
   // A view of something else: its elements are found by strides.
   const bool is_view = !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](int out) {
     return program_->values[out].root < outs.front();
   });
-  if (!is_view) return lower_as_call(node, op, outs);
+  if (!is_view) return (void)lower_as_call(node, op, outs);
   for (int out : outs) {
     if (names_places(op)) program_->values[program_->values[out].root].has_places = true;
     read_from_memory(out);
@@ -527,7 +532,7 @@ void GraphLowering::lower_by(const LoweringEntry& entry, const Node& node,
     num_numbers += is_operand && is_number_for_tensor(i);
   }
   if (num_operands > 0 && num_numbers == num_operands)
-    return lower_as_call(node, *node.target().op(), outs);
+    return (void)lower_as_call(node, *node.target().op(), outs);
   node_name_ = node.name();
   results_.clear();
   for (int out : by_node_[&node]) results_.push_back(out < 0 ? Tensor() : handles_[out]);
@@ -567,7 +572,7 @@ CallArgument GraphLowering::call_argument(const Arg& arg) {
   return made;
 }
 
-void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
+Call& GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vector<int>& outs) {
   const auto number = static_cast<int>(program_->calls.size());
   Call& call = program_->calls.emplace_back(Call{&op, &node, {}, outs, number});
   for (const Arg& arg : fx::bind_to_schema(node)) call.arguments.push_back(call_argument(arg));
@@ -587,6 +592,7 @@ void GraphLowering::lower_as_call(const Node& node, Operator& op, const std::vec
   call.draws = op.has(dispatch::Tag::NondeterministicSeeded) || fx::is_effectful(op);
   call.after = last_draw_;
   if (call.draws) last_draw_ = number;
+  return call;
 }
 
 // ---- pointwise ----

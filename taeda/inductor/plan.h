@@ -46,7 +46,7 @@ struct PlanReport {
   int64_t arena_bytes = 0;
   int64_t output_bytes = 0;
   int64_t runs_by_eager = 0;  // where a kernel found an index out of range
-  std::vector<std::string> called, library_calls, fallbacks;  // the first are both others
+  std::vector<std::string> called, library_calls, fallbacks;  // the first are all that is called
   std::vector<StepReport> steps;
   std::vector<ArenaSlot> arena;
   std::vector<std::pair<std::string, double>> seconds;  // by stage of the compiler

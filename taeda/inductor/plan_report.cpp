@@ -182,8 +182,10 @@ PlanReport CompiledGraph::report() const {
       ++report.calls;
       one.name = step.call->call->op->full_name();
       report.called.push_back(one.name);
-      (is_library(*step.call->call->op) ? report.library_calls : report.fallbacks)
-          .push_back(one.name);
+      if (is_library(*step.call->call->op))
+        report.library_calls.push_back(one.name);
+      else if (!step.call->call->only_checks)
+        report.fallbacks.push_back(one.name);
       if (step.call->weights) one.packed_bytes = step.call->weights->bytes();
       for (const PlannedPostOp& planned : step.call->post_ops)
         one.post_ops.push_back(cpu::kPostOpNames[static_cast<size_t>(planned.op.kind)]);

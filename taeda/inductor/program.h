@@ -58,6 +58,7 @@ struct Call {
   int number = 0;            // among the calls of the program
   bool draws = false;        // random numbers, or has another effect: such calls keep their order
   int after = -1;            // the call before it that draws
+  bool only_checks = false;  // has a lowering, which would not look at indices
 };
 
 // Note [Random numbers of a plan]: a run reserves parts of the default generator's stream in the
