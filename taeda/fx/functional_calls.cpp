@@ -267,6 +267,41 @@ void FunctionalState::write(Tensor part, bool is_lent) const {
   root->write(scatter_into_memory(whole, part, SymIntList(sizes), SymIntList(strides), start));
 }
 
+bool FunctionalState::may_meet() const {
+  const Tensor& whole = root->value;
+  if (has_inverse() || whole.dtype() != dtype || whole.is_conj() != is_conj ||
+      whole.is_neg() != is_neg)
+    return false;
+  if (has_symbolic(sizes) || has_symbolic(strides)) return true;
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != SymInt(1)) dims.push_back(d);
+  std::ranges::sort(dims, [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+  SymInt reached(0);  // by the dimensions so far
+  for (const size_t d : dims) {
+    if (strides[d] <= reached) return true;
+    reached = reached + (sizes[d] - SymInt(1)) * strides[d];
+  }
+  return false;
+}
+
+void FunctionalState::fill(const Tensor& places, const Value& with) const {
+  root->lay_out();
+  const Tensor& whole = root->value;
+  const SymInt& begin = whole.impl()->sym_storage_offset();
+  SymInt end = begin + SymInt(1);
+  for (size_t d = 0; d < whole.sym_sizes().size(); ++d)
+    end = end + (whole.sym_sizes()[d] - SymInt(1)) * whole.sym_strides()[d];
+  const Tensor line = taeda::arange(Scalar(end), DType::Int64, {}, whole.device());
+  const Tensor at = taeda::as_strided(line, SymIntList(sizes), SymIntList(strides), begin + offset);
+  const Tensor hits = taeda::zeros({end}, DType::Int64, {}, whole.device())
+                          .index_add(0, at.flatten(), places.flatten().to(DType::Int64));
+  const Tensor is_hit =
+      taeda::as_strided(hits, whole.sym_sizes(), whole.sym_strides(), begin).ne(Scalar(0));
+  root->write(with.is<Tensor>() ? whole.masked_fill(is_hit, with.get<Tensor>())
+                                : whole.masked_fill(is_hit, with.to_scalar()));
+}
+
 // ---- calls ----
 
 // Brings a tensor up to date with its root.
@@ -302,8 +337,8 @@ static Tensor filled_places(Operator& functional, const Tensor& like, Stack stac
   return value < 0 ? kept.logical_not() : kept;
 }
 
-// fill_, masked_fill_, tril_ and their like of an expanded tensor: an element is filled if one of
-// those in its place is. True where it was done.
+// fill_, masked_fill_, tril_ and their like of an expanded tensor or of windows: an element is
+// filled if one of those in its place is. True where it was done.
 bool FunctionalCalls::fill_repeats(Operator& op, const Schema& schema, const Tensor& self,
                                    Stack stack) {
   if (!fills_repeats(op)) return false;
@@ -312,16 +347,24 @@ bool FunctionalCalls::fill_repeats(Operator& op, const Schema& schema, const Ten
   for (size_t d = 0; d < s.strides.size(); ++d)
     if (s.strides[d] == SymInt(0) && s.sizes[d] != SymInt(1))
       repeated.push_back(static_cast<int64_t>(d));
-  if (repeated.empty()) return false;
+  const bool meets = repeated.empty() && s.may_meet();
+  if (repeated.empty() && !meets) return false;
   const auto named = std::find_if(schema.arguments.begin(), schema.arguments.end(),
                                   [](const dispatch::Argument& a) { return a.name == "value"; });
   const int value =
       named == schema.arguments.end() ? -1 : static_cast<int>(named - schema.arguments.begin());
   const bool fills_all = schema.arguments.size() == (value < 0 ? 1 : 2);
+  if (meets && fills_all) return false;
   Operator* functional = functional_of(op, schema, false);
   TAEDA_INTERNAL_CHECK(functional || fills_all, op.full_name(), " fills parts in place alone");
   Tensor once = synced(self, s), places;
   if (!fills_all) places = filled_places(*functional, once, stack, value);
+  const Value with = value < 0 ? Value(Scalar(0)) : stack.at(static_cast<size_t>(value));
+  if (meets) {
+    s.fill(places, with);
+    synced(self, s);
+    return true;
+  }
   const IntrusivePtr<FunctionalState> part = s.copy();
   for (const int64_t d : repeated) {
     once = once.narrow(d, 0, 1);
@@ -335,7 +378,6 @@ bool FunctionalCalls::fill_repeats(Operator& op, const Schema& schema, const Ten
     dispatch::call_boxed(*functional, stack);
     part->write(stack.at(0).get<Tensor>());
   } else {
-    const Value with = value < 0 ? Value(Scalar(0)) : stack.at(static_cast<size_t>(value));
     part->write(with.is<Tensor>() ? once.masked_fill(places, with.get<Tensor>())
                                   : once.masked_fill(places, with.to_scalar()));
   }

@@ -66,6 +66,11 @@ struct FunctionalState final : RefCounted {
   bool is_same_place(const FunctionalState& other) const;
   // Puts `part` where this tensor looks; `is_lent`: it is the value of another tensor.
   void write(Tensor part, bool is_lent = false) const;
+  // Fills the places of the root in which an element of `places` is true. Like `write` for a part
+  // whose elements may share places.
+  void fill(const Tensor& places, const dispatch::Value& with) const;
+  // Whether elements may share places, as those of windows do, or cannot be told not to.
+  bool may_meet() const;
 
  private:
   bool has_inverse() const;

@@ -262,3 +262,36 @@ def test_an_expanded_input_of_memory_that_is_written(requires_grad):
             y.sum().backward()
         found.append((x.detach(), y.detach(), leaf.grad))
     t.testing.assert_close(found[1], found[0])
+
+
+# ---- elements that share a place ----
+
+
+def fill_windows(x):
+    windows = x.unfold(-1, 2, 1).index_fill_(-2, t.tensor([1, 3]), 0.5)
+    return windows, x
+
+
+def fill_windows_of_a_part(x):
+    return x[1:].unfold(0, 3, 1).masked_fill_(t.arange(3) == 1, -1.0) + 1, x
+
+
+def fill_with_a_tensor(x):
+    return x.t().unfold(1, 3, 2).index_fill_(2, t.tensor([0]), t.tensor(3.0)), x
+
+
+def fill_places(x):
+    return x.as_strided((4, 3), (2, 1), 1).index_fill_(0, t.tensor([1]), 7.0), x
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    "f", [fill_windows, fill_windows_of_a_part, fill_with_a_tensor, fill_places]
+)
+def test_a_place_is_filled_if_one_of_its_elements_is(f, backend, dynamic):
+    compiled = t.compile(f, backend=backend, dynamic=dynamic)
+    for rows in (5, 7):
+        x = t.arange(6.0 * rows).view(rows, 6)
+        for got, expected in zip(compiled(x.clone()), f(x.clone()), strict=True):
+            assert t.equal(got, expected) and got.stride() == expected.stride()
