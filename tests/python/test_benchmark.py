@@ -292,7 +292,7 @@ def test_instructions_of_statements():
     more = Timer("x.add(x); x.add(x)", "x = torch.ones(64)").collect_callgrind(number=20)
     base = few.baseline_exclusive_stats.sum()
     assert 0 < base < few.counts()
-    assert again.counts() == pytest.approx(few.counts(), rel=0.05)
+    assert again.counts() == pytest.approx(few.counts(), rel=0.15)
     assert base < 10_000 and few.counts() < 500_000  # nothing around the statements is counted
     assert more.counts() - base == pytest.approx(2 * (few.counts() - base), rel=0.15)
     assert more.delta(few).sum() == more.counts() - few.counts()

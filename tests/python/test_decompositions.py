@@ -147,7 +147,7 @@ def check_meta(op, args, kwargs):
 
 READS_VALUES = {"one_hot", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar"}
 READS_VALUES |= {"linspace.Scalar_Tensor", "logspace.Tensor_Tensor", "logspace.Tensor_Scalar"}
-READS_VALUES |= {"logspace.Scalar_Tensor"}
+READS_VALUES |= {"logspace.Scalar_Tensor", "ctc_loss.Tensor", "_ctc_loss.Tensor"}
 
 
 def remaining(op, args, kwargs):
