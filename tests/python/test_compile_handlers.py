@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import itertools
+import sys
 import typing
 
 import pytest
@@ -508,7 +509,11 @@ def test_what_handlers_write_is_seen_in_time(program, writer, monkeypatch, capsy
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("writer", [w for w in WRITERS if w != "length"])
+# Since Python 3.12 iterators of itertools do not tell where they are.
+UNSEEN = {"length"} | ({"count_by_iterator"} if sys.version_info >= (3, 12) else set())
+
+
+@pytest.mark.parametrize("writer", [w for w in WRITERS if w not in UNSEEN])
 def test_handlers_that_write_break_nothing_and_need_no_new_versions(writer, monkeypatch):
     monkeypatch.setitem(globals(), "note", WRITERS[writer])
     reset(monkeypatch)
