@@ -54,16 +54,17 @@ class LayoutChooser {
       const bool is_laid_out = has_strides(g, channels_innermost(*program_.pool, g.sizes));
       if (!is_laid_out && !(lays_out_images && is_gainful(image, result))) continue;
       lay_out(result);
-      if (program_.values[image].definition->value) lay_out(image);
+      lay_out(image);
     }
   }
 
  private:
-  // Whether a kernel can write the image for the library, and the result may lie as it comes.
+  // Whether the image can be written or copied for the library, once for all who read it, and the
+  // result may lie as it comes.
   bool is_gainful(int image, int result) const {
     const TensorValue& value = program_.values[image];
     return value.geometry.sizes.size() == 4 && cpu::prefers_channels_last(value.fake.dtype()) &&
-           value.definition->value && is_free(image) && is_free(result);
+           is_free(image) && is_free(result);
   }
   bool is_free(int index) const {
     const TensorValue& value = program_.values[index];

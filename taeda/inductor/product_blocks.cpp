@@ -142,8 +142,9 @@ class Attacher {
 
   // Whether work on the blocks of a convolution takes no longer than a pass over memory. It would
   // where other memory of the result's size is read in short rows of planes, where an index along
-  // the columns is a quotient, and behind depthwise ones with channels innermost, which have no
-  // blocks.
+  // the columns is a quotient or has gaps (channels innermost on one side alone, which passes of
+  // their own transpose by tiles), and behind depthwise ones with channels innermost, which have
+  // no blocks.
   bool is_gainful(int product, const Sides& sides, const Group& group, const Place& at) const {
     if (!sides.has_channels) return true;
     if (sides.is_innermost && is_depthwise(*program_.units[product].call)) return false;
@@ -165,7 +166,9 @@ class Attacher {
         const Expr* near = kernel::stride_of(pool, index, columns[i + 1].var);
         if (!far || !near || far != pool.mul(near, columns[i + 1].extent)) return false;
       }
-      return true;
+      if (columns.empty()) return true;
+      const Expr* step = kernel::stride_of(pool, index, columns.back().var);
+      return step && (step->is_constant(0) || step->is_constant(1));
     };
     for (const GroupUnit& member : group.units) {
       const Unit& unit = program_.units[member.unit];

@@ -177,6 +177,37 @@ def test_work_that_reads_other_elements_waits(name):
     assert alike(compiled, compiled(*inputs), f(*inputs))
 
 
+def test_work_with_values_that_lie_otherwise_is_a_pass_of_its_own():
+    """Blocks with channels innermost would gather such values element by element."""
+    last = {"memory_format": t.channels_last}
+    x, weight = filled(2, 6, 8, 8).contiguous(**last), filled(7, 6, 3, 3)
+    other = filled(2, 7, 8, 8)
+
+    def f(x, weight, other):
+        return (F.conv2d(x, weight, padding=1) + other).relu()
+
+    for beside, expected in [
+        (other, ["convolution", "kernel0"]),
+        (other.contiguous(**last), [("convolution", "kernel0")]),
+    ]:
+        compiled = captured(f, (x, weight, beside))
+        assert same(compiled(x, weight, beside), f(x, weight, beside))
+        assert steps(compiled) == expected
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "fake"])
+def test_images_of_pools_lie_as_convolutions_want_them(mode):
+    x, filters, more = filled(2, 16, 20, 20), filled(32, 16, 3, 3), filled(32, 16, 1, 1)
+
+    def f(x, filters, more):
+        y = F.max_pool2d(x, 3, 2, 1)
+        return (F.conv2d(y, filters, padding=1).relu() + F.conv2d(y, more)).relu() + 1
+
+    compiled = captured(f, (x, filters, more), mode)
+    got, want = compiled(x, filters, more), f(x, filters, more)
+    assert got.stride() == want.stride() and t.allclose(got, want, 1e-4, 1e-4)
+
+
 def test_a_result_that_others_need_is_kept():
     def f(x, w):
         p = F.conv2d(x, w)
