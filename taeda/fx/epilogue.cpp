@@ -2,7 +2,6 @@
 #include "taeda/fx/epilogue.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,16 +10,13 @@
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
 #include "taeda/fx/builtins.h"
+#include "taeda/fx/epilogue_plan.h"
 #include "taeda/fx/view_kinds.h"
 #include "taeda/ops/operators.h"
 #include "taeda/ops/view/gradients.h"
 
 namespace taeda::fx {
-namespace {
 
-bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
-
-// The argument whose memory the results of a call look at; none where they have their own.
 const Node* viewed(const Node& node) {
   if (node.target().builtin()) {
     const bool is_item = node.target().builtin() == &get_builtin("getitem");
@@ -33,6 +29,15 @@ const Node* viewed(const Node& node) {
     if (!schema.arguments[i].alias.empty()) return node.args()[i].node();
   return nullptr;
 }
+
+const Arg* place_named_by(const Node& view) {
+  const bool is_one = view.target().op() == &ops::as_strided && view.args().size() > 3;
+  return is_one && !view.args()[3].is_none() ? &view.args()[3] : nullptr;
+}
+
+namespace {
+
+bool is_tensor(const Value& v) { return v.is<Tensor>() && v.get<Tensor>().defined(); }
 
 // Views of a computed value count as that value. Several results of an operator that is no view
 // (unsafe_split) are values of their own.
@@ -61,12 +66,11 @@ bool is_same_view(const Node& a, const Node& b) {
          std::ranges::equal(a.args(), b.args(), is_same);
 }
 
-class Writer {
+class Planner {
  public:
-  explicit Writer(const TracedProgram& program)
-      : program_(program), graph_(program.tracer.graph()) {}
+  explicit Planner(const TracedProgram& program) : program_(program) {}
 
-  Epilogue run(const std::vector<Value>& results) {
+  EpiloguePlan run(const std::vector<Value>& results) {
     for (const Value& v : results)
       if (is_tensor(v) && is_older_than_writes(v.get<Tensor>()))
         older_.insert(v.get<Tensor>().impl());
@@ -74,44 +78,15 @@ class Writer {
       if (is_tensor(program_.inputs[i])) add_write(i);
     find_shared(results);
     for (const Value& v : results) add_result(v);
-    Epilogue made;
-    if (is_needed_) made.graph = write();
-    made.values = std::move(values_);
-    return made;
+    for (const Write& w : plan_.writes)
+      if (w.look) note_numbers(*w.look);
+    return std::move(plan_);
   }
 
  private:
-  struct Write {
-    size_t input;
-    bool is_recorded = false;              // by autograd
-    bool is_counted = true;                // among the writes to the input
-    bool is_first = false;                 // before it has its new sizes, which are less
-    std::optional<size_t> value;           // elements that are written
-    std::optional<std::vector<Arg>> look;  // new sizes, strides and offset
-  };
-  // Where a result comes from.
-  struct Result {
-    enum class Kind : uint8_t { Value, Input, View } kind;
-    size_t number;  // of the value or the input; of a view, that of views_
-  };
-  struct View {
-    enum class Kind : uint8_t {
-      Plain,
-      Detached,    // the root of views that are detached from the base
-      Unrecorded,  // requires gradients with the base, and has none
-      Cut,         // has gradients, which an unrecorded view of the base ends
-      Own,         // has a gradient of its own, not through the base
-    };
-    const Node* node;  // of the graph; null where the memory is told by `look`
-    Result base;       // a value, an input or a detached root
-    std::vector<Arg> look = {};
-    int64_t moved = 0;  // places that the steps name
-    Kind kind = Kind::Plain;
-    bool is_older = false;                    // than the last write
-    bool is_counted = true;                   // writes to a detached root, among those to the base
-    std::optional<size_t> history = {};       // the value that has it
-    ViewOrigin origin = ViewOrigin::Default;  // of one with a gradient of its own
-  };
+  using Write = EpiloguePlan::Write;
+  using Result = EpiloguePlan::Result;
+  using View = EpiloguePlan::View;
 
   const Tensor& input(size_t i) const { return program_.inputs[i].get<Tensor>(); }
   const Aliased* memory(const Tensor& t) { return program_.functional.memory_of(t); }
@@ -125,8 +100,8 @@ class Writer {
     return add_value(program_.tracer.arg_of(Value(value)), std::move(root));
   }
   size_t add_value(Arg arg, Tensor root) {
-    values_.push_back({std::move(arg), std::move(root)});
-    return values_.size() - 1;
+    plan_.values.push_back({std::move(arg), std::move(root)});
+    return plan_.values.size() - 1;
   }
 
   // As the elements lie in the memory of input `i`, which may be a part of the input's storage
@@ -156,11 +131,11 @@ class Writer {
     const bool has_count = t.impl()->has_version_counter();
     const bool is_counted = has_count && t.impl()->version() != program_.versions[i];
     if (!write.look && !is_written) {
-      if (is_counted) counted_.push_back(i);
-      is_needed_ |= is_counted;
+      if (is_counted) plan_.counted.push_back(i);
+      plan_.is_needed |= is_counted;
       return;
     }
-    is_needed_ = true;
+    plan_.is_needed = true;
     write.is_recorded = written_history(t) != program_.histories[i];
     write.is_counted = is_counted || !has_count;
     const Tensor value = program_.value_of(Value(t)).get<Tensor>();
@@ -177,7 +152,22 @@ class Writer {
     } else if (is_written) {
       write.value = add_value(value, write.is_recorded && has_gradient(t) ? t : Tensor());
     }
-    writes_.push_back(std::move(write));
+    if (write.value && is_shared_input(i)) write.single = single_dimensions(t);
+    plan_.writes.push_back(std::move(write));
+  }
+
+  bool is_shared_input(size_t i) {
+    for (size_t j = 0; j < program_.inputs.size(); ++j)
+      if (j != i && is_tensor(program_.inputs[j]) && memory(input(j)) == memory(input(i)))
+        return true;
+    return false;
+  }
+  // What is one element along a dimension (expand) has what another input was written with.
+  static std::vector<int64_t> single_dimensions(const Tensor& t) {
+    std::vector<int64_t> found;
+    for (int64_t d = 0; d < t.dim(); ++d)
+      if (t.sym_strides()[d] == SymInt(0) && t.sym_sizes()[d] != SymInt(1)) found.push_back(d);
+    return found;
   }
 
   // Whether as many elements are looked at as before.
@@ -256,7 +246,7 @@ class Writer {
                                     : program_.functional.whole(t);
     const Node* node = node_of(value);
     const size_t number = add_value(value, is_rooted ? base->second : Tensor());
-    of_value_[node] = number;
+    plan_.of_value[node] = number;
     return base_values_[memory(t)] = number;
   }
 
@@ -265,16 +255,16 @@ class Writer {
     const Tensor& t = v.get<Tensor>();
     const auto known = results_of_.find(t.impl());
     if (known != results_of_.end()) {
-      is_needed_ = true;
-      results_.push_back(known->second);
+      plan_.is_needed = true;
+      plan_.results.push_back(known->second);
       return;
     }
-    results_.push_back(result_of(t));
-    results_of_[t.impl()] = results_.back();
+    plan_.results.push_back(result_of(t));
+    results_of_[t.impl()] = plan_.results.back();
   }
 
   void add_plain(const Value& v) {
-    results_.push_back({Result::Kind::Value, add_value(program_.tracer.arg_of(v), Tensor())});
+    plan_.results.push_back({Result::Kind::Value, add_value(program_.tracer.arg_of(v), Tensor())});
   }
 
   Result result_of(const Tensor& t) {
@@ -334,13 +324,13 @@ class Writer {
   }
 
   Result from_input(size_t i) {
-    is_needed_ = true;
+    plan_.is_needed = true;
     return {Result::Kind::Input, i};
   }
 
   // A result in the memory of the base: a view of it, or of what was detached from it.
   Result part_of(const Tensor& t, Result base) {
-    is_needed_ = true;
+    plan_.is_needed = true;
     const TensorImpl* const root = base_of(t);
     if (is_root_of(root, base)) return view_of(t, base);
     const Tensor held = held_by(root);
@@ -380,8 +370,8 @@ class Writer {
                        "a leaf that the program made of the memory of input ", base.number);
       view.history = add_value(program_.value_of(Value(root)).get<Tensor>(), root);
     }
-    views_.push_back(std::move(view));
-    return roots_[root.impl()] = {Result::Kind::View, views_.size() - 1};
+    plan_.views.push_back(std::move(view));
+    return roots_[root.impl()] = {Result::Kind::View, plan_.views.size() - 1};
   }
 
   Result view_of(const Tensor& t, Result base) {
@@ -400,8 +390,8 @@ class Writer {
       view.kind = View::Kind::Own;
       view.origin = t.impl()->view_origin();
     }
-    views_.push_back(std::move(view));
-    return {Result::Kind::View, views_.size() - 1};
+    plan_.views.push_back(std::move(view));
+    return {Result::Kind::View, plan_.views.size() - 1};
   }
 
   // Whether a view was made without recording, where that is not so for all that the program does.
@@ -413,8 +403,8 @@ class Writer {
   bool requires_grad(Result base) const {
     switch (base.kind) {
       case Result::Kind::Input: return autograd::requires_grad(input(base.number));
-      case Result::Kind::Value: return values_[base.number].root.defined();
-      case Result::Kind::View: return views_[base.number].history.has_value();
+      case Result::Kind::Value: return plan_.values[base.number].root.defined();
+      case Result::Kind::View: return plan_.views[base.number].history.has_value();
     }
     return false;
   }
@@ -422,14 +412,17 @@ class Writer {
   View look_from(const Tensor& t, Result base) {
     View view{node_of(program_.value_of(Value(t)).get<Tensor>()), base};
     Result origin = base;
-    while (origin.kind == Result::Kind::View) origin = views_[origin.number].base;
-    if (follow(*view.node, base)) {
-      if (origin.kind == Result::Kind::Input)
-        view.moved = way_to_input(t, *view.node, base, origin.number);
+    while (origin.kind == Result::Kind::View) origin = plan_.views[origin.number].base;
+    const bool is_of_input = origin.kind == Result::Kind::Input;
+    if (auto steps = steps_from(base, *view.node)) {
+      view.steps = std::move(*steps);
+      for (const Node* step : view.steps)
+        for (const Node* argument : step->inputs().list())
+          if (argument != viewed(*step)) note_number(*argument);
+      if (is_of_input) view.moved = way_to_input(t, view, origin.number);
       return view;
     }
-    TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                     origin.kind == Result::Kind::Input && is_alike(t, origin.number),
+    TAEDA_CHECK_KIND(ErrorKind::NotImplemented, is_of_input && is_alike(t, origin.number),
                      "a result looks at another one in a way that is not compiled");
     view.node = nullptr;
     view.look = look_of(t, origin.number);
@@ -437,63 +430,44 @@ class Writer {
     return view;
   }
 
-  // The views that lead from the base to the node, if they do, and the node that they begin with.
-  struct Steps {
-    std::vector<const Node*> nodes;
-    const Node* from;
-  };
-  std::optional<Steps> steps_from(Result base, const Node& node) {
-    Steps steps{{}, &node};
-    while (!is_base(*steps.from, base)) {
-      steps.nodes.push_back(steps.from);
-      steps.from = viewed(*steps.from);
-      if (!steps.from) return std::nullopt;
+  // The views that lead from the base to the node, if they do.
+  std::optional<std::vector<const Node*>> steps_from(Result base, const Node& node) {
+    std::vector<const Node*> steps;
+    for (const Node* at = &node; !is_base(*at, base);) {
+      steps.push_back(at);
+      at = viewed(*at);
+      if (!at) return std::nullopt;
     }
     return steps;
   }
-  // The place in the storage that a view names, which is an argument of as_strided.
-  static const Arg* place_named_by(const Node& step) {
-    const bool is_one = step.target().op() == &ops::as_strided && step.args().size() > 3;
-    return is_one && !step.args()[3].is_none() ? &step.args()[3] : nullptr;
-  }
   // How much farther in the storage of input `i` a tensor lies than its value in the graph does,
   // where that is asked for.
-  int64_t way_to_input(const Tensor& t, const Node& node, Result base, size_t i) {
-    const std::vector<const Node*> steps = steps_from(base, node)->nodes;
-    if (std::ranges::none_of(steps, [](const Node* step) { return place_named_by(*step); }))
+  int64_t way_to_input(const Tensor& t, const View& view, size_t i) {
+    if (std::ranges::none_of(view.steps, [](const Node* step) { return place_named_by(*step); }))
       return 0;
     const auto offset_of = [](const Value& v) {
       return v.get<Tensor>().impl()->sym_storage_offset();
     };
     const SymInt moved = t.impl()->sym_storage_offset() + offset_of(program_.values[i]) -
-                         program_.looks[i].offset - offset_of(node.val());
+                         program_.looks[i].offset - offset_of(view.node->val());
     if (is_known(SymOp::Eq, moved, 0)) return 0;
     const auto is_number = [](const Node* step) {
       return !place_named_by(*step) || !place_named_by(*step)->is_node();
     };
     TAEDA_CHECK_KIND(ErrorKind::NotImplemented,
-                     !moved.is_symbolic() && std::ranges::all_of(steps, is_number),
+                     !moved.is_symbolic() && std::ranges::all_of(view.steps, is_number),
                      "as_strided of input ", i, " at a place that changes");
     return moved.expect_int();
-  }
-  // Whether there are such views; notes what they need.
-  bool follow(const Node& node, Result base) {
-    const auto steps = steps_from(base, node);
-    if (!steps) return false;
-    for (const Node* step : steps->nodes)
-      for (const Node* argument : step->inputs().list())
-        if (argument != viewed(*step)) note_number(*argument);
-    return true;
   }
   bool is_base(const Node& node, Result base) {
     const auto is_one = [&](const auto& known) {
       return known.second == base.number && is_same_view(node, *known.first);
     };
     if (base.kind == Result::Kind::View) {
-      const Node* root = views_[base.number].node;
+      const Node* root = plan_.views[base.number].node;
       return root && is_same_view(node, *root);
     }
-    if (base.kind == Result::Kind::Value) return std::ranges::any_of(of_value_, is_one);
+    if (base.kind == Result::Kind::Value) return std::ranges::any_of(plan_.of_value, is_one);
     if (changed_.count(base.number)) return std::ranges::any_of(final_, is_one);
     return &node == node_of(program_.values[base.number].get<Tensor>());
   }
@@ -503,12 +477,12 @@ class Writer {
   }
   // Numbers that inputs tell are computed again, others are values of the graph.
   void note_number(const Node& node) {
-    if (node.op() == OpCode::Placeholder || of_value_.count(&node)) return;
+    if (node.op() == OpCode::Placeholder || plan_.of_value.count(&node)) return;
     if (is_told_by_inputs(node)) {
-      numbers_.insert(&node);
+      plan_.numbers.insert(&node);
       for (const Node* n : node.inputs().list()) note_number(*n);
     } else {
-      of_value_[&node] = add_value(Arg(const_cast<Node*>(&node)), Tensor());
+      plan_.of_value[&node] = add_value(Arg(const_cast<Node*>(&node)), Tensor());
     }
   }
   static bool is_told_by_inputs(const Node& node) {
@@ -519,202 +493,27 @@ class Writer {
                        [](const Node* n) { return is_told_by_inputs(*n); });
   }
 
-  // ---- the graph ----
-  IntrusivePtr<Graph> write() {
-    for (const Write& w : writes_)
-      if (w.look) note_numbers(*w.look);
-    made_ = make_intrusive<Graph>();
-    const std::vector<Node*> given = graph_.placeholders();
-    for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      inputs_.push_back(&made_->placeholder(given[i]->name()));
-      map_[given[i]] = Arg(inputs_.back());
-    }
-    for (size_t i = 0; i < values_.size(); ++i)
-      given_values_.push_back(&made_->placeholder(str("value_", i)));
-    for (const auto& [node, number] : of_value_) map_[node] = Arg(given_values_[number]);
-    copy_nodes_in(numbers_);
-    for (const Write& w : writes_) {
-      if (w.is_first) write_input(w);
-      if (w.look) change_look(w);
-    }
-    made_views_.resize(views_.size());
-    write_views([](const View& view) { return view.kind == View::Kind::Detached; });
-    write_views([](const View& view) { return view.is_older; });
-    write_memory();
-    write_views([](const View&) { return true; });
-    std::vector<Arg> out;
-    for (const Result& r : results_) out.push_back(made_of(r));
-    made_->output(Arg::tuple(std::move(out)));
-    return made_;
-  }
-
-  Arg made_of(Result r) const {
-    switch (r.kind) {
-      case Result::Kind::Input: return Arg(inputs_[r.number]);
-      case Result::Kind::Value: return Arg(given_values_[r.number]);
-      case Result::Kind::View: return Arg(made_views_[r.number]);
-    }
-    return {};
-  }
-
-  void write_views(FunctionRef<bool(const View&)> is_one) {
-    for (size_t i = 0; i < views_.size(); ++i)
-      if (!made_views_[i] && is_one(views_[i])) made_views_[i] = write_view(views_[i]);
-    steps_.clear();
-  }
-
-  // Writes, and what counts as one for the views that are older.
-  void write_memory() {
-    for (const Write& w : writes_)
-      if (w.value && !w.is_first) write_input(w);
-    for (const size_t i : counted_) made_->call(get_builtin("_count_write"), {Arg(inputs_[i])});
-    std::unordered_set<const Node*> behind;
-    for (size_t i = 0; i < views_.size(); ++i) {
-      if (views_[i].kind != View::Kind::Detached || !views_[i].history) continue;
-      made_->call(ops::copy_, {Arg(made_views_[i]), Arg(given_values_[*views_[i].history])});
-      behind.insert(made_views_[i]);
-    }
-    for (const Write& w : writes_)
-      if (w.value && w.is_counted && !w.is_first) behind.insert(inputs_[w.input]);
-    for (const size_t i : counted_) behind.insert(inputs_[i]);
-    for (const View& view : views_) {
-      if (!view.is_older) continue;
-      const Arg base = made_of(view.base);
-      if (behind.insert(base.node()).second) made_->call(get_builtin("_count_write"), {base});
-    }
-  }
-
-  Arg moved(const Arg& arg) const {
-    return map_nodes(arg, [&](Node& node) { return map_.at(&node); });
-  }
-  void copy_nodes_in(const std::unordered_set<const Node*>& chosen) {
-    if (chosen.empty()) return;
-    for (const Node& node : graph_) {
-      if (!chosen.count(&node) || map_.count(&node)) continue;
-      map_[&node] = Arg(copy_node(node, *made_, [&](Node& n) { return map_.at(&n); }));
-    }
-  }
-
-  void change_look(const Write& w) {
-    std::vector<Arg> args{Arg(inputs_[w.input])};
-    for (const Arg& arg : *w.look) args.push_back(moved(arg));
-    made_->call(ops::as_strided_, std::move(args));
-  }
-  void write_input(const Write& w) {
-    const Arg given(inputs_[w.input]);
-    Arg target = w.is_recorded  ? given
-                 : w.is_counted ? Arg(made_->call(ops::detach, {given}))
-                                : Arg(made_->call(get_builtin("_data"), {given}));
-    Arg value(given_values_[*w.value]);
-    // What is one element along a dimension (expand) has what another input was written with.
-    const Tensor& t = input(w.input);
-    for (int64_t d = 0; is_shared_input(w.input) && d < t.dim(); ++d) {
-      if (t.sym_strides()[d] != SymInt(0) || t.sym_sizes()[d] == SymInt(1)) continue;
-      target = first_along(target, d);
-      value = first_along(value, d);
-    }
-    made_->call(ops::copy_, {target, value});
-  }
-  bool is_shared_input(size_t i) {
-    for (size_t j = 0; j < program_.inputs.size(); ++j)
-      if (j != i && is_tensor(program_.inputs[j]) && memory(input(j)) == memory(input(i)))
-        return true;
-    return false;
-  }
-  Arg first_along(const Arg& t, int64_t dim) {
-    static dispatch::Operator& slice = *dispatch::find_operator("slice", "Tensor");
-    return Arg(
-        made_->call(slice, {t, Arg(dim), Arg(int64_t{0}), Arg(int64_t{1}), Arg(int64_t{1})}));
-  }
-
-  Arg unrecorded(Node& view) {
-    const auto region = make_intrusive<Graph>();
-    Node& given = region->placeholder("view");
-    region->output(Arg::tuple({Arg(region->call(ops::alias, {Arg(given)}))}));
-    Node& made = made_->call(get_builtin("wrap_with_set_grad_enabled"),
-                             {Arg(false), Arg(region), Arg(view)});
-    return Arg(made_->call(get_builtin("getitem"), {Arg(made), Arg(int64_t{0})}));
-  }
-
-  Node* write_view(const View& view) {
-    Node& look = write_look(view);
-    switch (view.kind) {
-      case View::Kind::Detached:
-        return view.is_counted ? &made_->call(ops::detach, {Arg(look)})
-                               : &made_->call(get_builtin("_data"), {Arg(look)});
-      case View::Kind::Unrecorded: return unrecorded(look).node();
-      case View::Kind::Cut: return &made_->call(ops::alias, {unrecorded(look)});
-      case View::Kind::Own:
-        return &made_->call(get_builtin("_view_with_history"),
-                            {Arg(look), view.history ? Arg(given_values_[*view.history]) : Arg(),
-                             Arg(static_cast<int64_t>(view.origin))});
-      case View::Kind::Plain: break;
-    }
-    // The graph has one value for tensors that are several in the program.
-    const bool is_taken = &look == made_of(view.base).node() || !given_.insert(&look).second;
-    return is_taken ? &made_->call(ops::alias, {Arg(look)}) : &look;
-  }
-
-  static void move_place(Node& step, int64_t by) {
-    if (!place_named_by(step)) return;
-    std::vector<Arg> args(step.args().begin(), step.args().end());
-    args[3] = Arg(args[3].constant().to_int() + by);
-    step.set_args(std::move(args));
-  }
-
-  // The steps from the base, of which several views may share the first ones.
-  Node& write_look(const View& view) {
-    Node* at = made_of(view.base).node();
-    if (!view.node) {
-      std::vector<Arg> args{Arg(at)};
-      for (const Arg& arg : view.look) args.push_back(moved(arg));
-      return made_->call(ops::as_strided, std::move(args));
-    }
-    const std::vector<const Node*> steps = steps_from(view.base, *view.node)->nodes;
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      Node*& made = steps_[{at, *step}];
-      const Node* const from = viewed(**step);
-      const bool is_new = !made;
-      if (is_new)
-        made =
-            &copy_node(**step, *made_, [&](Node& n) { return &n == from ? Arg(at) : map_.at(&n); });
-      if (is_new && view.moved != 0) move_place(*made, view.moved);
-      at = made;
-    }
-    return *at;
-  }
-
   const TracedProgram& program_;
-  Graph& graph_;
-  bool is_needed_ = false;
-  std::vector<Epilogue::Given> values_;
-  std::vector<Write> writes_;
-  std::vector<Result> results_;
-  std::vector<View> views_;
+  EpiloguePlan plan_;
   std::unordered_map<const TensorImpl*, Result> results_of_;
   std::unordered_set<const Node*> taken_;
-  std::unordered_map<const Node*, size_t> final_;     // nodes whose values inputs hold at the end
-  std::unordered_set<size_t> changed_;                // inputs
-  std::unordered_map<const Node*, size_t> of_value_;  // nodes that are values of the graph
+  std::unordered_map<const Node*, size_t> final_;  // nodes whose values inputs hold at the end
+  std::unordered_set<size_t> changed_;             // inputs
   std::unordered_set<const Aliased*> shared_;
   std::unordered_map<const Aliased*, Tensor> bases_;  // of the program
   std::unordered_map<const Aliased*, size_t> base_values_;
-  std::unordered_set<const Node*> numbers_;
   std::unordered_set<const TensorImpl*> older_;  // results that are older than the last write
-  std::unordered_map<const TensorImpl*, Result> roots_;  // views_ that are detached
-  std::vector<size_t> counted_;                          // inputs whose version alone changed
-  // Of the epilogue.
-  std::vector<Node*> inputs_, given_values_, made_views_;
-  std::map<std::pair<const Node*, const Node*>, Node*> steps_;  // by what they look at
-  IntrusivePtr<Graph> made_;
-  std::unordered_set<const Node*> given_;  // views that are results
-  NodeMap map_;
+  std::unordered_map<const TensorImpl*, Result> roots_;  // views that are detached
 };
 
 }  // namespace
 
 Epilogue write_epilogue(const TracedProgram& program, const std::vector<Value>& results) {
-  return Writer(program).run(results);
+  EpiloguePlan plan = Planner(program).run(results);
+  Epilogue made;
+  if (plan.is_needed) made.graph = epilogue_graph(program, plan);
+  made.values = std::move(plan.values);
+  return made;
 }
 
 }  // namespace taeda::fx
