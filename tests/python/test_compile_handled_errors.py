@@ -3,6 +3,7 @@
 import fractions
 import io
 import traceback
+import unittest
 
 import pytest
 from under_test import t
@@ -244,3 +245,37 @@ def test_an_error_of_numbers_beside_a_tensor():
     compiled = t.compile(program, backend="eager", fullgraph=True)
     for n in (2, 3, 4):
         assert compiled(t.ones(n), [1, 2]) == "list index out of range"
+
+
+def test_frames_of_handled_errors_are_cleared():
+    """As unittest does, whose errors have no traceback afterwards."""
+
+    def fails():
+        raise ValueError("text")
+
+    def f(x):
+        case = unittest.TestCase()
+        with case.assertRaises(ValueError) as caught:
+            fails()
+        with case.assertRaisesRegex(KeyError, "a"):
+            {}["a"]
+        case.assertRaises(ZeroDivisionError, lambda: 1 // 0)
+        return x + len(str(caught.exception)), caught.exception
+
+    total, error = t.compile(f, backend="eager", fullgraph=True)(t.ones(2))
+    assert t.equal(total, t.ones(2) + 4)
+    assert type(error) is ValueError and error.args == ("text",) and error.__traceback__ is None
+
+
+def test_frames_that_run_are_not_cleared():
+    def f(x):
+        try:
+            raise ValueError
+        except ValueError as error:
+            try:
+                error.__traceback__.tb_frame.clear()
+            except RuntimeError as refused:
+                return x + 1, str(refused)
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    assert compiled(t.ones(2))[1] == f(t.ones(2))[1]

@@ -150,3 +150,60 @@ def test_slots_that_a_derived_class_hides(breaks):
     made, value = t.compile(program, backend="eager")(t.ones(2))
     assert value.tolist() == made.value.tolist() == [4, 4]
     assert Kept.value.__get__(made).tolist() == [2, 2]
+
+
+class Numbers(set):
+    def add(self, number):
+        super().add(number + 1)
+
+
+class Names(frozenset):
+    pass
+
+
+class Share(float):
+    pass
+
+
+class Phase(complex):
+    pass
+
+
+class Raw(bytes):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Numbers, Names, Share, Phase, Raw])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_objects_of_classes_derived_from_values(kind, is_given):
+    """They are made in the region or given to it, and have a class and attributes when they left."""
+    start = {Numbers: [1, 2], Names: ["a", "b"], Share: 0.5, Phase: 2j, Raw: b"abc"}[kind]
+
+    def f(x, given):
+        one = kind(start) if given is None else given
+        if isinstance(one, Numbers):
+            one.add(7)
+        if isinstance(one, set | frozenset | bytes):
+            size = len(one) + (1 in one if kind is Numbers else 0)
+        else:
+            size = (one * 2).real
+        if given is None:
+            one.tag = size
+        return x * size, one
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        got = compiled(t.ones(2), kind(start) if is_given else None)
+        want = f(t.ones(2), kind(start) if is_given else None)
+        assert t.equal(got[0], want[0]) and type(got[1]) is kind
+        assert got[1] == want[1] and vars(got[1]) == vars(want[1])
+
+
+def test_values_of_derived_classes_are_guarded():
+    def f(x, one):
+        return x + (one.real if isinstance(one, Phase) else len(one))
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    given = [Names("ab"), Names("abc"), frozenset("ab"), Raw(b"a"), Raw(b"b"), b"abc", Phase(1)]
+    for one in [*given, *reversed(given), Phase(2)]:
+        assert t.equal(compiled(t.ones(2), one), f(t.ones(2), one))

@@ -213,7 +213,7 @@ def _builtins():
     yield from _as(PURE, generator.send, generator.throw, generator.close)
     coroutine = types.CoroutineType
     yield from _as(PURE, coroutine.send, coroutine.throw, coroutine.close)
-    yield BaseException.add_note, MUTATES
+    yield from _as(MUTATES, BaseException.add_note, BaseException.with_traceback)
     yield from _as(PURE, type.__instancecheck__, type.__subclasscheck__, type.mro)
     # What tensors do of their own accord.
     yield from _as(UNKNOWN, object.__str__, object.__reduce__)

@@ -306,6 +306,7 @@ class Capture final : public Capturing {
   PyObject* method_substitute_of(const Call& call);
   void note_member(PyObject* object);
   PyObject* call_warn(const Call& call);
+  PyObject* clear_frame(const Call& call);
   bool are_filters_changed();
   static bool is_record_of_warnings(PyObject* object);
   static constexpr const char* kRecordsWarnings = "a warning that the program records and reads";

@@ -25,9 +25,10 @@ const PyTypeObject* native_base_of(const PyTypeObject* type) {
 }
 
 bool is_makeable(const PyTypeObject* base) {
-  const PyTypeObject* const known[] = {&PyBaseObject_Type, &PyTuple_Type,   &PyDict_Type,
-                                       &PyODict_Type,      &PyList_Type,    &PyLong_Type,
-                                       &PyUnicode_Type,    namespace_type()};
+  const PyTypeObject* const known[] = {
+      &PyBaseObject_Type, &PyTuple_Type,     &PyDict_Type,    &PyODict_Type, &PyList_Type,
+      &PySet_Type,        &PyFrozenSet_Type, &PyLong_Type,    &PyFloat_Type, &PyComplex_Type,
+      &PyUnicode_Type,    &PyBytes_Type,     namespace_type()};
   return std::find(std::begin(known), std::end(known), base) != std::end(known) ||
          base == reinterpret_cast<PyTypeObject*>(PyExc_Exception);
 }
@@ -169,7 +170,9 @@ PyObject* Capture::make_instance(const Call& call) {
   // What C copies is there.
   if (base != &PyBaseObject_Type)
     for (PyObject* value : call.values) open(value);
-  return call_plainly(call);
+  Owned made(call_plainly(call));
+  if (PyAnySet_Check(made.get())) note_identities_in(made.get());
+  return made.release();
 }
 
 // type.__dict__["__mro__"].__get__(cls): what C keeps of classes, whatever their class has by the

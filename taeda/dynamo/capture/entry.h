@@ -87,6 +87,9 @@ struct FrameRecipe {
 
 // The class of C that a container is one of, or derived from by class statements; null for others.
 PyTypeObject* container_of(PyTypeObject* type);
+// The number, text, bytes or frozen set that an instance of a class of the program is, without its
+// attributes; null for others.
+Owned plain_value(PyObject* object);
 // types.SimpleNamespace, and classes derived from it: a __dict__, which C compares and shows.
 PyTypeObject* namespace_type();
 bool is_namespace(PyTypeObject* type);

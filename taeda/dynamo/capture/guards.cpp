@@ -45,8 +45,9 @@ bool same_constant(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyFloat_CheckExact(a)) return same_number(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyTuple_Check(a)) return same_items(a, b);
-  if (PyComplex_CheckExact(a)) {
-    const Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
+  if (PyComplex_Check(a)) {
+    const Py_complex x = reinterpret_cast<PyComplexObject*>(a)->cval;
+    const Py_complex y = reinterpret_cast<PyComplexObject*>(b)->cval;
     return same_number(x.real, y.real) && same_number(x.imag, y.imag);
   }
   if (PySlice_Check(a)) {
@@ -57,6 +58,9 @@ bool same_constant(PyObject* a, PyObject* b) {
   }
   // Classes derived from these may have an __eq__ of their own.
   if (PyUnicode_Check(a)) return PyUnicode_Compare(a, b) == 0;
+  if (PyBytes_Check(a))
+    return PyBytes_GET_SIZE(a) == PyBytes_GET_SIZE(b) &&
+           std::memcmp(PyBytes_AS_STRING(a), PyBytes_AS_STRING(b), PyBytes_GET_SIZE(a)) == 0;
   if (PyFloat_Check(a)) return same_number(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyLong_Check(a)) {
     Owned equal(PyLong_Type.tp_richcompare(a, b, Py_EQ));

@@ -225,4 +225,19 @@ Flow Capture::reraise(State& state, int argument) {
   return run::RERAISE_(state, argument);
 }
 
+// frame.clear(), of what an error of the capture passed: unittest clears the frames of errors that
+// it expects. Frames that run refuse it. Null for other calls.
+PyObject* Capture::clear_frame(const Call& call) {
+  static PyObject* const clear =
+      need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyFrame_Type), "clear"));
+  if (call.callable != clear || call.values.size() != 1 || !PyFrame_Check(call.values[0]))
+    return nullptr;
+  constexpr int kKeepsItsFrame = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  const Owned code(reinterpret_cast<PyObject*>(
+      PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(call.values[0]))));
+  const int flags = reinterpret_cast<PyCodeObject*>(code.get())->co_flags;
+  if (find(call.values[0]) != nullptr || (flags & kKeepsItsFrame)) return nullptr;
+  return need(PyObject_CallOneArg(clear, call.values[0]));
+}
+
 }  // namespace taeda::dynamo

@@ -445,12 +445,13 @@ class Recipes {
     fill_dict(Action::Kind::FillInstance, made, dict.get());
   }
 
-  // One that was made and not raised yet.
+  // One that was made and not raised yet, or has forgotten where.
   int exception(PyObject* object) {
     const auto* fields = reinterpret_cast<PyBaseExceptionObject*>(object);
     const PyTypeObject* base = Py_TYPE(object);
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
-    if (fields->traceback != nullptr || fields->cause != nullptr || fields->context != nullptr ||
+    const bool has_traceback = fields->traceback != nullptr && fields->traceback != Py_None;
+    if (has_traceback || fields->cause != nullptr || fields->context != nullptr ||
         base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
       const auto raised = capture_.raised_at_.find(object);
       throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
@@ -514,21 +515,11 @@ class Recipes {
     throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
   }
 
-  // The number or text that an instance of a class of the program is; null for others.
-  static Owned plain_value(PyObject* object) {
-    PyTypeObject* type = Py_TYPE(object);
-    if (is_derived(type, &PyLong_Type))
-      return Owned(need(PyLong_Type.tp_as_number->nb_int(object)));
-    if (is_derived(type, &PyFloat_Type))
-      return Owned(need(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object))));
-    return is_derived(type, &PyUnicode_Type) ? Owned(need(PyUnicode_FromObject(object))) : Owned();
-  }
-
   int of_plain_value(PyObject* object, PyObject* plain) {
     Owned make(
         need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(plain)), "__new__")));
     capture_.keep(plain);
-    const int type = value(reinterpret_cast<PyObject*>(Py_TYPE(object))), part = constant(plain);
+    const int type = value(reinterpret_cast<PyObject*>(Py_TYPE(object))), part = value(plain);
     const int made = note(
         object, add({.kind = Action::Kind::Call, .parts = {type, part}, .object = make.get()}));
     fill_attributes(made, object);

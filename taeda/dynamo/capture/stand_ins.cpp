@@ -117,6 +117,20 @@ PyTypeObject* container_of(PyTypeObject* type) {
   return nullptr;
 }
 
+Owned plain_value(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (is_derived(type, &PyLong_Type)) return Owned(need(PyLong_Type.tp_as_number->nb_int(object)));
+  if (is_derived(type, &PyFloat_Type))
+    return Owned(need(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object))));
+  if (is_derived(type, &PyComplex_Type))
+    return Owned(need(PyComplex_FromCComplex(reinterpret_cast<PyComplexObject*>(object)->cval)));
+  if (is_derived(type, &PyBytes_Type))
+    return Owned(
+        need(PyBytes_FromStringAndSize(PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object))));
+  if (is_derived(type, &PyFrozenSet_Type)) return Owned(need(PyFrozenSet_New(object)));
+  return is_derived(type, &PyUnicode_Type) ? Owned(need(PyUnicode_FromObject(object))) : Owned();
+}
+
 // A class statement gives its classes a managed __dict__, or slots; classes that C makes have
 // neither.
 bool is_plain_instance(PyTypeObject* type) {
@@ -279,9 +293,10 @@ PyObject* Capture::import(PyObject* real, int source) {
     return stand_for(real, fake, source);
   }
   if (PyTuple_Check(real)) return import_tuple(real, source);
-  if (PyFrozenSet_CheckExact(real)) return import_frozen_set(real, source);
+  if (is_derived(Py_TYPE(real), &PyFrozenSet_Type)) return import_frozen_set(real, source);
   if (is_twinned(real)) return make_twin(real, source);
-  if (PyLong_Check(real) || PyFloat_Check(real) || PyUnicode_Check(real)) {
+  if (PyLong_Check(real) || PyFloat_Check(real) || PyUnicode_Check(real) || PyComplex_Check(real) ||
+      PyBytes_Check(real)) {
     check(Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
     check(Kind::Equal, source, real);
     check_class(Py_TYPE(real));
@@ -351,7 +366,7 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
 }
 
 PyObject* Capture::import_frozen_set(PyObject* real, int source) {
-  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
+  check(Check::Kind::TypeIs, source, reinterpret_cast<PyObject*>(Py_TYPE(real)));
   const Owned items(need(keys_in_order(real)));
   if (are_constants(items.get())) {
     check(Check::Kind::Keys, source, items.get());
