@@ -398,6 +398,7 @@ class Capture final : public Capturing {
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state, const PyObject* returned);
+  void end_generators(const State& state);
   static Owned tuple_of(const Call& call);
   // ---- addresses (addresses.cpp) ----
   PyObject* address_of(PyObject* object);

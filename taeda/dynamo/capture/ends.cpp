@@ -5,6 +5,8 @@
 // instruction that lets go is a break; so is one that makes such an object. Weak references to
 // objects of the program are made anew by recipes; of objects that the capture made nobody knows
 // when they end.
+//
+// Generators of the capture run their `finally` when they end, as they do for the program.
 #include <algorithm>
 #include <tuple>
 
@@ -147,6 +149,37 @@ void Capture::check_ends_of(const State& state, const PyObject* returned) {
   if (frame_of(state).number == 0) return;
   for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot)
     if (*slot != nullptr && *slot != returned && is_noticed(*slot)) check_end(state, slot);
+}
+
+static void add_once(std::vector<PyObject*>& generators, PyObject* object) {
+  if (PyGen_CheckExact(object) &&
+      std::find(generators.begin(), generators.end(), object) == generators.end())
+    generators.push_back(object);
+}
+
+// Generators that wait end with the frame of the region that has them: their `finally` runs then.
+void Capture::end_generators(const State& state) {
+  if (generators_.empty() || frame_of(state).number != 0) return;
+  std::vector<PyObject*> waiting;
+  const auto add = [&](PyObject* object) {
+    if (object == nullptr) return;
+    // These let go of their last item first.
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object))
+      for (Py_ssize_t i = PySequence_Fast_GET_SIZE(object); i-- > 0;)
+        add_once(waiting, PySequence_Fast_GET_ITEM(object, i));
+    add_once(waiting, object);
+  };
+  for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot) add(*slot);
+  for (const Owned& reference : generators_) add(PyWeakref_GET_OBJECT(reference.get()));
+  for (PyObject* generator : waiting) keep(generator);
+  static PyObject* const close = PyUnicode_InternFromString("close");
+  for (PyObject* generator : waiting) {
+    const Owned closed(PyObject_CallMethodNoArgs(generator, close));
+    if (closed) continue;
+    if (is_broken_) throw Raised{};
+    PyErr_Clear();  // Python shows it and goes on
+    throw Break{"an error of a generator that ends"};
+  }
 }
 
 // weakref.ref(object)
