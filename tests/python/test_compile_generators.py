@@ -145,3 +145,45 @@ def test_an_error_as_one_ends():
         return next(g)
 
     assert ran(t.compile(f, backend="eager")) == ran(f)
+
+
+def numbers(x, k=2, *more, m=1, **named):
+    yield x * k
+    yield x + m + sum(more) + sum(named.values())
+
+
+def of_an_expression(x):
+    y = x.sin()
+    return (v * y for v in [1, 2, 3])
+
+
+def of_a_closure(x):
+    y = x.cos()
+
+    def own(n):
+        nonlocal y
+        for _ in range(n):
+            y = y + 1
+            yield y
+
+    return own(2)
+
+
+NOT_BEGUN = {
+    "function": lambda x: numbers(x),
+    "arguments": lambda x: numbers(x, 3, 4, 5, m=6, z=7),
+    "expression": of_an_expression,
+    "closure": of_a_closure,
+    "zip": lambda x: (y + n for n, y in zip(range(3), of_a_closure(x), strict=False)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_BEGUN)
+def test_generators_that_did_not_begin_are_given_back(name):
+    def f(x):
+        return x + 1, NOT_BEGUN[name](x + 1)
+
+    y, generator = t.compile(f, backend="eager", fullgraph=True)(t.ones(2))
+    expected = f(t.ones(2))
+    assert t.equal(y, expected[0]) and type(generator) is type(expected[1])
+    assert [v.tolist() for v in generator] == [v.tolist() for v in expected[1]]

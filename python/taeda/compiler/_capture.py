@@ -1,6 +1,9 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
 import functools
+import gc
+import itertools
+import types
 import warnings
 
 from taeda import _C
@@ -298,6 +301,31 @@ def is_interruption(error):
     while at is not None and at.tb_frame.f_code not in codes:
         at = at.tb_next
     return at is not None
+
+
+def call_of_generator(generator):
+    """The function, arguments and named arguments that make a generator anew whose body did not
+    begin; None for others."""
+    if generator.gi_running or generator.gi_suspended or generator.gi_frame is None:
+        return None
+    code, values = generator.gi_code, generator.gi_frame.f_locals
+    is_own = (o for o in gc.get_referents(generator) if isinstance(o, types.FunctionType))
+    function = next((f for f in is_own if f.__code__ is code), None)
+    if function is None:
+        return None
+    names = iter(code.co_varnames)
+    args = [values[name] for name in itertools.islice(names, code.co_argcount)]
+    kwargs = {name: values[name] for name in itertools.islice(names, code.co_kwonlyargcount)}
+    has_args, has_kwargs = code.co_flags & 0x4, code.co_flags & 0x8
+    if has_args:
+        args += values[next(names)]
+    if has_kwargs:
+        kwargs |= values[next(names)]
+    return function, tuple(args), kwargs
+
+
+def make_call(function, args, kwargs):
+    return function(*args, **kwargs)
 
 
 def make_exception(kind, args, attributes):

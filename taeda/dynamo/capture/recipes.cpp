@@ -503,16 +503,13 @@ class Recipes {
     return note(object, add({.kind = Action::Kind::Call, .parts = {of, count}, .object = make}));
   }
 
-  // An iterator of a deque that was written to behind it refuses to go on, as no new one does. It
-  // tells when it is asked, and it is asked no more.
-  static void check_goes_on(PyObject* iterator, PyObject* arguments) {
-    if (PyTuple_GET_SIZE(arguments) == 0 ||
-        !Py_IS_TYPE(PyTuple_GET_ITEM(arguments, 0), deque_type()))
-      return;
-    const Owned item(PyIter_Next(iterator));
-    if (!PyErr_Occurred()) return;
-    PyErr_Clear();
-    throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
+  int of_call(PyObject* object, PyObject* parts) {
+    static PyObject* const make = imported("taeda.compiler._capture", "make_call");
+    capture_.keep(parts);
+    Action call{.kind = Action::Kind::Call, .object = make};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); ++i)
+      call.parts.push_back(value(PyTuple_GET_ITEM(parts, i)));
+    return note(object, add(std::move(call)));
   }
 
   int of_plain_value(PyObject* object, PyObject* plain) {
@@ -590,6 +587,9 @@ class Recipes {
       fill_attributes(made, object);
       return made;
     }
+    if (PyGen_CheckExact(object))
+      if (const Owned call = call_of_generator(object); call.get() != Py_None)
+        return of_call(object, call.get());
     if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
       const auto made = capture_.made_at_.find(object);
       throw Abandoned{
