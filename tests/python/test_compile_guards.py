@@ -649,3 +649,47 @@ def test_a_search_in_a_list_of_objects_that_compare():
         lambda: items.clear(),
     ]
     check_changes(lambda x: (x, "b" in items, 1 in items, None in items), changes, X)
+
+
+class Weighted(t.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, shift=2, scale=1):
+        ctx.scale = scale
+        return x * scale + shift
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None, None
+
+
+class WeightedBySetup(t.autograd.Function):
+    @staticmethod
+    def forward(x, shift=2, scale=1):
+        return x * scale + shift
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, _, ctx.scale = inputs
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None, None
+
+
+@pytest.mark.parametrize("kind", [Weighted, WeightedBySetup])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda kind, x: kind.apply(x),
+        lambda kind, x: kind.apply(x, scale=3),
+        lambda kind, x: kind.apply(x, scale=3, shift=5),
+        lambda kind, x: kind.apply(scale=4, x=x),
+    ],
+)
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_functions_with_arguments_by_name(kind, f, backend):
+    x, y = t.ones(3, requires_grad=True), t.ones(3, requires_grad=True)
+    got, want = t.compile(f, backend=backend, fullgraph=True)(kind, x), f(kind, y)
+    (got * got).sum().backward()
+    (want * want).sum().backward()
+    assert t.equal(got, want) and t.equal(x.grad, y.grad)

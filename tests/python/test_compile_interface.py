@@ -667,3 +667,58 @@ def test_what_a_compiled_function_tells_of_its_code():
     assert compiled.__code__ is f.__code__ and compiled.__globals__ is f.__globals__
     assert compiled.__kwdefaults__ == {"scale": 2} and compiled.__defaults__ is None
     assert compiled.__closure__ is None
+
+
+def test_decorators_leave_functions_that_wrap_others_whole():
+    """functools.wraps copies what a decorator noted about the function that it wraps."""
+
+    @t.compile(backend="eager")
+    def inner(x):
+        return x + 1
+
+    @functools.wraps(inner)
+    def outer(x):
+        return inner(x) * 2
+
+    for made in (t.compile(outer, backend="eager"), t._dynamo.disable(outer)):
+        assert made(t.ones(2)).tolist() == [4.0, 4.0]
+        assert t._dynamo.eval_frame.innermost_fn(made) is outer
+
+
+def test_methods_are_decorated_once_more():
+    class Holder:
+        def run(self, x):
+            return self.step(x)
+
+        @t._dynamo.disable
+        def step(self, x):
+            return x + 1
+
+    holder = Holder()
+    for again in (t._dynamo.disable, functools.partial(t.compile, backend="eager")):
+        holder.step = again(holder.step)
+        assert holder.run(t.ones(2)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("inner_is_whole", [False, True])
+@pytest.mark.parametrize("outer_is_whole", [False, True])
+def test_a_function_that_is_compiled_whole_stays_so_in_another_one(inner_is_whole, outer_is_whole):
+    @t.compile(backend="eager", fullgraph=inner_is_whole)
+    def inner(x):
+        t._dynamo.graph_break()
+        return x + 1
+
+    @t.compile(backend="eager", fullgraph=outer_is_whole)
+    def outer(x):
+        return inner(x) * 2
+
+    if not inner_is_whole and not outer_is_whole:
+        assert outer(t.ones(2)).tolist() == [4.0, 4.0]
+        return
+    with pytest.raises(t._dynamo.exc.Unsupported):
+        outer(t.ones(2))
+
+
+def test_error_on_graph_break_takes_a_bool():
+    with pytest.raises(TypeError, match="takes True or False, got str"):
+        t._dynamo.error_on_graph_break("yes")

@@ -414,6 +414,10 @@ PyObject* compiled_function_of(PyObject* object) {
   return Py_IS_TYPE(object, callable_type) ? as_callable(object)->function : nullptr;
 }
 
+bool is_compiled_as_whole(PyObject* object) {
+  return Py_IS_TYPE(object, callable_type) && as_callable(object)->regions->options().is_whole;
+}
+
 std::shared_ptr<CompiledRegions> regions_of(PyObject* callable) {
   return as_callable(callable)->regions;
 }

@@ -11,6 +11,8 @@ class CompiledRegions;
 
 // The function of a callable that is compiled; null for other objects. Borrowed.
 PyObject* compiled_function_of(PyObject* object);
+// Whether a break in it is an error, as `fullgraph` says.
+bool is_compiled_as_whole(PyObject* object);
 // What a CompiledCallable compiled.
 std::shared_ptr<CompiledRegions> regions_of(PyObject* callable);
 

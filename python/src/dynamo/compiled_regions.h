@@ -71,6 +71,7 @@ bool has_foreign_modes();
 class CompiledRegions final : public dynamo::Regions {
  public:
   explicit CompiledRegions(CompileOptions options) : options_(std::move(options)) {}
+  const CompileOptions& options() const { return options_; }
 
   dynamo::RegionRun run(const std::vector<const dynamo::State*>& frames,
                         dynamo::Ending& ending) override;

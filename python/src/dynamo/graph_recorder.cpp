@@ -255,6 +255,10 @@ PyObject* GraphRecorder::function_of(PyObject* callable) const {
   return compiled_function_of(callable);
 }
 
+bool GraphRecorder::is_compiled_as_whole(PyObject* callable) const {
+  return python::is_compiled_as_whole(callable);
+}
+
 void GraphRecorder::record_call(PyObject* function, PyObject* args, PyObject* result) {
   if (records()) record(function, args_of_natively(args), nullptr, result);
 }

@@ -91,6 +91,7 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::CallKind named_log_kind_of(PyObject* function) const override;
   PyObject* substitute_of(PyObject* callable) const override;
   PyObject* function_of(PyObject* callable) const override;
+  bool is_compiled_as_whole(PyObject* callable) const override;
   PyObject* real_at(int source) const override;
   // Which inputs share memory, and where they lie in it.
   void note_memory(dynamo::Entry& entry) const;

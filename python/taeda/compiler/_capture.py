@@ -248,6 +248,15 @@ def apply_function(function, *args):
     return function.apply(*args)
 
 
+def bind_by_position(kind, /, *args, **kwargs):
+    """The arguments of a Function's apply as a tuple; None where some have no position."""
+    from taeda.autograd.function import Function, _bind_arguments
+
+    has_setup = kind.setup_context is not Function.setup_context
+    args, kwargs = _bind_arguments(kind.forward, has_setup, args, kwargs)
+    return None if kwargs else tuple(args)
+
+
 def on_plain_tensors(function):
     """The function of a graph that holds what classes of tensors do: it does not ask them again."""
 

@@ -20,6 +20,7 @@ from taeda.compiler._backends import (
 from taeda.compiler._callbacks import callback_handler
 from taeda.compiler._capture import CapturedGraph
 from taeda.compiler._counters import counters, keep_reason, recompile_contexts
+from taeda.compiler._innermost import innermost_fn, note_innermost
 from taeda.compiler._metrics import measured
 from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
@@ -345,7 +346,7 @@ def compile_callable(function, context):
         made.__wrapped__ = trampoline  # tells the signature
         return functools.partial(made, function)
     functools.update_wrapper(made, function)
-    made._torchdynamo_orig_callable = function
+    note_innermost(made, function)
     made.get_compiler_config = lambda: context.compiler_config
     return made
 
@@ -378,7 +379,7 @@ def _call_of(type_):
     """The __call__ of a class as a function, which instances bind."""
     own = type_.__call__
     if isinstance(own, (types.FunctionType, _C._dynamo.CompiledCallable)):
-        return getattr(own, "_torchdynamo_orig_callable", own)
+        return innermost_fn(own)
 
     @functools.wraps(own)
     def call(self, *args, **kwargs):
@@ -399,9 +400,10 @@ def _compiled(model, context):
         model.__call__ = compile_callable(_call_of(model), context)
         return model
     if isinstance(model, types.MethodType):
-        inner = getattr(model.__func__, "_torchdynamo_orig_callable", model.__func__)
-        return compile_callable(types.MethodType(inner, model.__self__), context)
-    return compile_callable(getattr(model, "_torchdynamo_orig_callable", model), context)
+        return compile_callable(
+            types.MethodType(innermost_fn(model.__func__), model.__self__), context
+        )
+    return compile_callable(innermost_fn(model), context)
 
 
 def compile(

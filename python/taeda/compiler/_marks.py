@@ -6,6 +6,7 @@ import types
 
 from taeda import _C
 from taeda.compiler import _known_calls
+from taeda.compiler._innermost import innermost_fn, note_innermost
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
@@ -31,13 +32,6 @@ __all__ = [
     "step_unsupported",
     "substitute_in_graph",
 ]
-
-
-def innermost_fn(fn):
-    """The function that decorators of the compiler stand for."""
-    while hasattr(fn, "_torchdynamo_orig_callable"):
-        fn = fn._torchdynamo_orig_callable
-    return fn
 
 
 def _each(mark, fn, problem):
@@ -89,7 +83,7 @@ def _disabled(fn, recursive, reason, wrapping=True):
     inner._torchdynamo_disable = True
     inner._torchdynamo_disable_msg = reason
     inner._torchdynamo_disable_recursive = recursive
-    inner._torchdynamo_orig_callable = fn
+    note_innermost(inner, fn)
     return inner
 
 
@@ -285,7 +279,16 @@ def error_on_graph_break(error_on_graph_break):
     It may stand inside of compiled functions and around them; under `fullgraph=True` every break is
     an error.
     """
-    return _ErrorOnGraphBreak(bool(error_on_graph_break))
+    if not isinstance(error_on_graph_break, bool):
+        kind = type(error_on_graph_break).__name__
+        raise TypeError(f"error_on_graph_break takes True or False, got {kind}")
+    return _ErrorOnGraphBreak(error_on_graph_break)
+
+
+def call_whole(function, /, *args, **kwargs):
+    """The call of a function that is compiled with fullgraph=True, inside of another one."""
+    with error_on_graph_break(True):
+        return function(*args, **kwargs)
 
 
 # ---- settings of a part of a program ----

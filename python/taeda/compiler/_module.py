@@ -28,6 +28,7 @@ class OptimizedModule(taeda.nn.Module):
         "_orig_mod",
         "dynamo_ctx",
         "_torchdynamo_orig_callable",
+        "_torchdynamo_wrapper_id",
         "_torchdynamo_disable",
         "get_compiler_config",
         "forward",
@@ -49,6 +50,7 @@ class OptimizedModule(taeda.nn.Module):
 
     def _initialize(self):
         from taeda.compiler._compile import compile_callable
+        from taeda.compiler._innermost import note_innermost
         from taeda.compiler._marks import disable
 
         mod = self._modules["_orig_mod"]
@@ -60,7 +62,7 @@ class OptimizedModule(taeda.nn.Module):
         if hasattr(mod, "_initialize_hook") and hasattr(mod, "_infer_parameters"):
             self._forward, forward = forward, self._call_lazy_check
         self.forward = forward
-        self._torchdynamo_orig_callable = mod.forward
+        note_innermost(self, mod.forward)
         self.get_compiler_config = lambda: self.dynamo_ctx and self.dynamo_ctx.compiler_config
 
     def _call_lazy_check(self, *args, **kwargs):

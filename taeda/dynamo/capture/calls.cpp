@@ -569,6 +569,12 @@ PyObject* Capture::call(State& state, Call call) {
   if (PyObject* cached = cached_function_of(call.callable)) return call_cached(call, cached);
   if (PyObject* function = recorder_.function_of(call.callable)) {
     if (find(function) == nullptr) Py_DECREF(note_outside(function, pin(function)));
+    if (recorder_.is_compiled_as_whole(call.callable) && !is_whole_) {
+      static PyObject* const call_whole = imported("taeda.compiler._marks", "call_whole");
+      call.values.insert(call.values.begin(), function);
+      ++call.positional;
+      function = call_whole;
+    }
     call.callable = function;
     return this->call(state, std::move(call));
   }

@@ -298,6 +298,7 @@ class Capture final : public Capturing {
   PyObject* call_operator(const Call& call);
   PyObject* call_mode(const Call& call);
   PyObject* call_function(const Call& call);
+  PyObject* call_function_by_position(const Call& call);
   PyObject* call_body(const Call& call);
   PyObject* call_as_operator(const Call& call);
   PyObject* call_bound(const Call& call);

@@ -163,6 +163,8 @@ class Recorder {
   virtual PyObject* substitute_of(PyObject* callable) const = 0;
   // The function that a callable compiles; null for others. Borrowed.
   virtual PyObject* function_of(PyObject* callable) const = 0;
+  // Whether a break inside of that function is an error.
+  virtual bool is_compiled_as_whole(PyObject* callable) const = 0;
 
   // Nodes so far; those made since are forgotten.
   virtual size_t mark() const = 0;

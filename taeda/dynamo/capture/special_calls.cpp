@@ -7,10 +7,28 @@
 
 namespace taeda::dynamo {
 
+// The call with all arguments by position, as apply would bind them.
+PyObject* Capture::call_function_by_position(const Call& call) {
+  static PyObject* const bind = imported("taeda.compiler._capture", "bind_by_position");
+  PyObject* type = PyCFunction_GET_SELF(call.callable);
+  check_class(reinterpret_cast<PyTypeObject*>(type));
+  std::vector<PyObject*> given{type};
+  given.insert(given.end(), call.values.begin(), call.values.end());
+  const Owned bound([&] {
+    const SessionScope natively(nullptr);
+    return need(PyObject_Vectorcall(bind, given.data(), call.positional + 1, call.names));
+  }());
+  if (bound.get() == Py_None) throw Break{"an autograd Function with keyword arguments"};
+  keep(bound.get());
+  PyObject** items = PySequence_Fast_ITEMS(bound.get());
+  const auto count = static_cast<size_t>(PyTuple_GET_SIZE(bound.get()));
+  return call_function({call.callable, {items, items + count}, count, nullptr});
+}
+
 // A Function of the program is a node as a whole. Its forward and backward run once for the sake of
 // guards on what they read; they may take tensors from their arguments alone.
 PyObject* Capture::call_function(const Call& call) {
-  if (call.names != nullptr) throw Break{"an autograd Function with keyword arguments"};
+  if (call.names != nullptr) return call_function_by_position(call);
   for (PyObject* value : call.values) {
     if (holds_values(value)) throw Break{"an autograd Function that takes a function made inside"};
     open_deep(value);
