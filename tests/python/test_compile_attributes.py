@@ -4,6 +4,7 @@ import ast
 import ctypes
 import functools
 import io
+import types
 
 import pytest
 from under_test import t
@@ -186,3 +187,67 @@ def test_special_methods_of_c_under_other_names():
     one, other = Missing(), Missing()
     for _ in range(2):
         assert compiled(one) == ask(other) and one == other
+
+
+class Doubling:
+    """A descriptor that writes and does not read."""
+
+    def __set__(self, owner, value):
+        owner.__dict__["field"] += value * 2
+
+
+class Doubled:
+    field = Doubling()
+
+    def __init__(self):
+        self.__dict__["field"] = 0
+
+
+def test_a_descriptor_without_get_leaves_reads_to_the_object():
+    def f(x, owner):
+        owner.field = 10
+        return x + owner.field
+
+    owner, other = Doubled(), Doubled()
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert t.equal(compiled(t.ones(2), owner), f(t.ones(2), other))
+    assert owner.field == other.field == 40
+
+
+class Hidden:
+    """An attribute behind a property of its name that has no setter."""
+
+    def __init__(self, value):
+        self.__dict__["field"] = value
+
+    field = property(lambda self: self.__dict__["field"])
+
+
+def test_attributes_behind_a_property_of_their_name_come_out():
+    def f(x):
+        made = Hidden(x + 1)
+        return made.field * 2, made
+
+    y, made = t.compile(f, backend="eager", fullgraph=True)(t.ones(2))
+    assert y.tolist() == [4.0, 4.0] and made.field.tolist() == [2.0, 2.0]
+
+
+def test_a_deleted_attribute_is_asked_for():
+    def f(x, owner):
+        del owner.a
+        owner.c = x + 1
+        del owner.c
+        try:
+            return owner.a
+        except AttributeError as error:
+            return x + hasattr(owner, "b"), str(error), hasattr(owner, "a"), hasattr(owner, "c")
+
+    for make in (types.SimpleNamespace, type("Plain", (), {})):
+        owner, other = make(), make()
+        for one in (owner, other):
+            one.a, one.b = 1, 2
+        got = t.compile(f, backend="eager", fullgraph=True)(t.ones(2), owner)
+        want = f(t.ones(2), other)
+        assert t.equal(got[0], want[0]) and got[1:] == want[1:]
+        assert vars(owner) == vars(other) == {"b": 2}

@@ -1,6 +1,7 @@
 """Objects that a captured program makes come out with everything that it gave them."""
 
 import collections
+import copy
 import functools
 
 import pytest
@@ -207,3 +208,16 @@ def test_values_of_derived_classes_are_guarded():
     given = [Names("ab"), Names("abc"), frozenset("ab"), Raw(b"a"), Raw(b"b"), b"abc", Phase(1)]
     for one in [*given, *reversed(given), Phase(2)]:
         assert t.equal(compiled(t.ones(2), one), f(t.ones(2), one))
+
+
+def test_copies_of_sets():
+    given, frozen, own = {1, 2, 3}, frozenset("ab"), Numbers([4])
+    own.tag = [1]
+
+    def f(x):
+        deep = copy.deepcopy(own)
+        return x + len(deep), deep, copy.deepcopy(given), copy.copy(given), copy.deepcopy(frozen)
+
+    got = t.compile(f, backend="eager", fullgraph=True)(t.ones(2))
+    assert t.equal(got[0], t.ones(2) + 1) and got[1:] == (own, given, given, frozen)
+    assert got[1].tag == [1] and got[1].tag is not own.tag and got[3] is not given

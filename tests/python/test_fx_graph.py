@@ -386,3 +386,12 @@ def test_arguments_may_have_a_text_of_their_own():
 
     node = fx.Graph().placeholder("inp")
     assert node_module._format_arg([Pair(node, 1.2)]) == "[Pair of inp]"
+
+
+@pytest.mark.skipif(NAME == "torch", reason="PyTorch writes code that is none")
+def test_parameters_that_are_keywords_of_python():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_method("uniform_", (x,), {"from": 3.0, "to": 4.0}))
+    made = fx.GraphModule(nn.Module(), graph)
+    assert ((made(t.zeros(9)) >= 3) & (made(t.zeros(9)) <= 4)).all()

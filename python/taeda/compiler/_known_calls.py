@@ -137,7 +137,9 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 
 # Where captures enter another function: names by module, and the module of substitutes.
 _SUBSTITUTES = {
-    "builtins": {"object.__reduce_ex__": "_value_substitutes"},
+    "builtins": dict.fromkeys(
+        ("object.__reduce_ex__", "set.__reduce__", "frozenset.__reduce__"), "_value_substitutes"
+    ),
     "copy": {"deepcopy": "_value_substitutes"},
     "operator": dict.fromkeys(
         ("attrgetter.__call__", "methodcaller.__call__"), "_value_substitutes"

@@ -45,6 +45,22 @@ def _attributes_of_slots(object_):
     return found
 
 
+def _state_of(object_):
+    if type(object_).__getstate__ is not object.__getstate__:
+        return object_.__getstate__()
+    state = dict(object_.__dict__) if getattr(object_, "__dict__", None) else None
+    slots = _attributes_of_slots(object_)
+    return (state, slots) if slots else state
+
+
+def _reduce_set(self):
+    return type(self), (list(self),), _state_of(self)
+
+
+substitute(set.__reduce__)(_reduce_set)
+substitute(frozenset.__reduce__)(_reduce_set)
+
+
 @substitute(object.__reduce_ex__)
 def _reduce_ex(self, protocol):
     kind = type(self)
@@ -58,13 +74,7 @@ def _reduce_ex(self, protocol):
     else:
         args = self.__getnewargs__() if hasattr(kind, "__getnewargs__") else ()
         make, args = copyreg.__newobj__, (kind, *args)
-    if kind.__getstate__ is not object.__getstate__:
-        state = self.__getstate__()
-    else:
-        state = dict(self.__dict__) if getattr(self, "__dict__", None) else None
-        slots = _attributes_of_slots(self)
-        if slots:
-            state = (state, slots)
+    state = _state_of(self)
     items = iter(self) if isinstance(self, list) else None
     pairs = iter(self.items()) if isinstance(self, dict) else None
     return make, args, state, items, pairs

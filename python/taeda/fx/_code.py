@@ -275,7 +275,13 @@ class Values:
     def call(self, args, kwargs):
         """Arguments between the parentheses of a call."""
         parts = [self.text(a) for a in args]
-        parts += [f"{key} = {self.text(value)}" for key, value in kwargs.items()]
+        parts += [
+            # uniform_ has a parameter `from`.
+            f"**{{'{key}': {self.text(value)}}}"
+            if keyword.iskeyword(key)
+            else f"{key} = {self.text(value)}"
+            for key, value in kwargs.items()
+        ]
         return ", ".join(parts)
 
 

@@ -268,6 +268,21 @@ static PyObject* own_of_member(PyObject* member, PyObject* name) {
   return own != nullptr && is_immutable(own) ? own : nullptr;
 }
 
+// As objects of a class that is shown by this name say it, whatever stands for this one.
+[[noreturn]] static void raise_no_attribute(const Owned& shown, PyObject* object, PyObject* name) {
+  Owned text(
+      need(PyUnicode_FromFormat("'%.100U' object has no attribute '%U'", shown.get(), name)));
+  Owned args(need(PyTuple_Pack(1, text.get())));
+  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
+  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
+  PyErr_SetObject(PyExc_AttributeError, error.get());
+  throw Raised{.is_exact = true};
+}
+
+[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
+  raise_no_attribute(Owned(need(PyUnicode_FromString(_PyType_Name(type)))), object, name);
+}
+
 // `is_plain`: as object.__getattribute__ does.
 PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_plain) {
   PyTypeObject* type = Py_TYPE(object);
@@ -314,7 +329,9 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   PyObject* found = class_lookup(type, name, is_written);
   // A class of descriptors says whether they come before the instance's own attributes.
   if (found != nullptr && !is_written) check_class(Py_TYPE(found));
-  if (found != nullptr && !is_written && is_data_descriptor(found)) {
+  const bool comes_first = found != nullptr && !is_written && is_data_descriptor(found) &&
+                           Py_TYPE(found)->tp_descr_get != nullptr;
+  if (comes_first) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       // A field of a struct sequence is a stand-in itself.
       if (outside == nullptr || PyTuple_Check(object))
@@ -330,23 +347,11 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (found != nullptr) return bind_or_ask(found);
   if (getter != nullptr) return call_special(getter, {object, name});
   Owned unexpected(PyObject_GenericGetAttr(object, name));
+  // Of an object of the program, from which the capture deleted it.
+  if (unexpected && attributes_of(object) != nullptr)
+    raise_no_attribute(Owned(need(PyUnicode_FromString(type->tp_name))), object, name);
   if (unexpected) throw Break{"an attribute that appeared"};
   throw Raised{};
-}
-
-// As objects of a class that is shown by this name say it, whatever stands for this one.
-[[noreturn]] static void raise_no_attribute(const Owned& shown, PyObject* object, PyObject* name) {
-  Owned text(
-      need(PyUnicode_FromFormat("'%.100U' object has no attribute '%U'", shown.get(), name)));
-  Owned args(need(PyTuple_Pack(1, text.get())));
-  Owned kwargs(need(Py_BuildValue("{sOsO}", "name", name, "obj", object)));
-  Owned error(need(PyObject_Call(PyExc_AttributeError, args.get(), kwargs.get())));
-  PyErr_SetObject(PyExc_AttributeError, error.get());
-  throw Raised{.is_exact = true};
-}
-
-[[noreturn]] static void raise_no_attribute(PyTypeObject* type, PyObject* object, PyObject* name) {
-  raise_no_attribute(Owned(need(PyUnicode_FromString(_PyType_Name(type)))), object, name);
 }
 
 [[noreturn]] static void raise_empty_slot(PyTypeObject* type, PyObject* object, PyObject* name) {

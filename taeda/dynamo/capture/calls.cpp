@@ -498,7 +498,8 @@ PyObject* Capture::method_substitute_of(const Call& call) {
   PyObject* substitute = recorder_.substitute_of(call.callable);
   if (substitute == nullptr) return nullptr;
   PyTypeObject* type = Py_TYPE(call.values[0]);
-  const bool is_read = is_plain_instance(type) || container_of(type) != nullptr;
+  const bool is_read = is_plain_instance(type) || container_of(type) != nullptr ||
+                       is_derived(type, &PyFrozenSet_Type);
   return is_read && !is_opaque(call.values[0]) ? substitute : nullptr;
 }
 

@@ -146,6 +146,17 @@ class HeldMany {
   FewObjects held;
 };
 
+// A slot, or an item of the object's __dict__, whatever its class has by that name.
+bool set_own_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  PyObject* of_class = _PyType_Lookup(Py_TYPE(object), name);
+  const bool is_slot = of_class != nullptr && (Py_IS_TYPE(of_class, &PyMemberDescr_Type) ||
+                                               Py_IS_TYPE(of_class, &PyGetSetDescr_Type));
+  if (of_class == nullptr || is_slot || Py_TYPE(of_class)->tp_descr_set == nullptr)
+    return PyObject_GenericSetAttr(object, name, value) == 0;
+  const Owned names(PyObject_GenericGetDict(object, nullptr));
+  return names && PyDict_SetItem(names.get(), name, value) == 0;
+}
+
 // Runs the steps in order.
 class Steps {
  public:
@@ -211,8 +222,7 @@ class Steps {
       }
       case Kind::FillInstance:
         for (size_t i = 0; i < count; i += 2)
-          if (PyObject_GenericSetAttr(target, part(action, i), part(action, i + 1)) < 0)
-            return false;
+          if (!set_own_attribute(target, part(action, i), part(action, i + 1))) return false;
         return true;
       case Kind::Call: return take(made, call(action.object, action));
       case Kind::SetState: {
