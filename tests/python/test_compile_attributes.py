@@ -251,3 +251,60 @@ def test_a_deleted_attribute_is_asked_for():
         want = f(t.ones(2), other)
         assert t.equal(got[0], want[0]) and got[1:] == want[1:]
         assert vars(owner) == vars(other) == {"b": 2}
+
+
+class Shifted:
+    """A property whose getter is a partial."""
+
+    shift = 1
+    total = property(functools.partial(lambda owner, *, more: owner.shift + more, more=2))
+
+
+def test_a_property_that_calls_a_partial():
+    compiled = t.compile(lambda x, owner: x + owner.total, backend="eager", fullgraph=True)
+    owner = Shifted()
+    assert t.equal(compiled(X, owner), X + 3)
+    owner.shift = 5
+    assert t.equal(compiled(X, owner), X + 7)
+
+
+@functools.lru_cache
+def remembered(x):
+    """Its text."""
+    return x * 2
+
+
+def test_functions_that_wrap_a_cached_one():
+    def again(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args)
+
+        return wrapper
+
+    def f(x):
+        made = again(again(remembered))
+        return made(x), made.__name__, made.__doc__, made.__wrapped__.__wrapped__ is remembered
+
+    got = t.compile(f, backend="eager", fullgraph=True)(X)
+    assert t.equal(got[0], X * 2) and got[1:] == ("remembered", "Its text.", True)
+
+
+def test_constant_results_are_of_the_values_at_capture():
+    @t._dynamo.assume_constant_result
+    def numbers(x):
+        return x.tolist()
+
+    @t._dynamo.assume_constant_result
+    def itself(x, wanted=True):
+        return x if wanted and x.sum().item() > 0 else None
+
+    def f(x):
+        y = itself(x, wanted=True)
+        return x * numbers(x)[0] if y is None else x * numbers(x)[1] + y
+
+    x = t.tensor([2.0, 3.0])
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert compiled(x).tolist() == [8.0, 12.0]
+        assert compiled(-x).tolist() == [-4.0, -6.0]

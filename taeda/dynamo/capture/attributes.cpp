@@ -416,6 +416,10 @@ void Capture::set_slot(PyObject* object, PyObject* real, int source, PyObject* n
 // The getter of a property: a function, or an object of the program that is called.
 PyObject* Capture::call_getter(PyObject* getter, PyObject* object) {
   if (getter != nullptr && PyFunction_Check(getter)) return call_nested(getter, {object});
+  if (getter != nullptr && is_partial(getter)) {
+    Owned own(import(getter, pin(getter)));
+    return need(PyObject_CallOneArg(own.get(), object));
+  }
   static PyObject* const call_name = interned("__call__");
   PyTypeObject* type = getter == nullptr ? nullptr : Py_TYPE(getter);
   const bool is_plain = type != nullptr && is_plain_instance(type);

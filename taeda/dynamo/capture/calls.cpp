@@ -182,6 +182,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   if (call.callable == reinterpret_cast<PyObject*>(defaultdict_type()) && call.positional > 0 &&
       is_native_function(call.values[0]) && recorder_.kind_of(call.values[0]) != CallKind::Pure)
     throw Break{"a default dict of objects of C"};
+  static PyObject* const partial = imported("functools", "partial");  // keeps what it is given
   static PyObject* const instance_check = imported("_abc", "_abc_instancecheck");
   static PyObject* const subclass_check = imported("_abc", "_abc_subclasscheck");
   if (call.callable == instance_check || call.callable == subclass_check) {
@@ -189,7 +190,8 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     check(Check::Kind::AbcToken, pin(call.callable), token.get());
   }
   for (PyObject* value : call.values) {
-    if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
+    if (is_opaque(value) && call.callable != partial)
+      throw Break{name_of(call.callable) + " of an object that is not known"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
     if (kind == CallKind::Adds && value == call.values[0])
@@ -648,13 +650,7 @@ PyObject* Capture::call(State& state, Call call) {
       case CallKind::Told:
         if (program_ != nullptr) return call_of_handlers(call, CallKind::Told);
         break;
-      case CallKind::Constant: {
-        const SessionScope natively(nullptr);
-        PyObject* result = need(
-            PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names));
-        if (!is_immutable(result)) Py_DECREF(note_outside(result, pin(result)));
-        return result;
-      }
+      case CallKind::Constant: return call_constant(call);
       default: break;
     }
     throw Break{"call of " + name_of(call.callable) + ", which is left alone" +

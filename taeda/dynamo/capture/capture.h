@@ -308,6 +308,8 @@ class Capture final : public Capturing {
   void note_member(PyObject* object);
   PyObject* call_warn(const Call& call);
   PyObject* clear_frame(const Call& call);
+  PyObject* call_constant(const Call& call);
+  Owned program_value(PyObject* value);
   bool are_filters_changed();
   static bool is_record_of_warnings(PyObject* object);
   static constexpr const char* kRecordsWarnings = "a warning that the program records and reads";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "python/interop/tensor_object.h"
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -69,6 +70,54 @@ PyObject* Capture::call_function(const Call& call) {
   if (is_in_transform) return need(recorder_.call(apply, tuple_of(node).get(), nullptr));
   recorder_.record_call(apply, tuple_of(node).get(), result.get());
   return result.release();
+}
+
+// What the program has where the capture has this value.
+Owned Capture::program_value(PyObject* value) {
+  int source = -1;
+  if (recorder_.is_tensor_value(value)) {
+    PyObject* real = recorder_.real_of(value, &source);
+    if (real == nullptr) throw Break{"a constant of a tensor that only a run computes"};
+    return Owned(Py_NewRef(real));
+  }
+  if (recorder_.is_value(value)) throw Break{"a constant of a number that changes"};
+  if (Twin* twin = twin_of(value); twin != nullptr) {
+    check_unwritten(twin->original);
+    return Owned(Py_NewRef(twin->original));
+  }
+  if (const Outside* outside = find(value); outside != nullptr && outside->is_written)
+    throw Break{"a constant of an object that the program wrote to"};
+  if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) return Owned(Py_NewRef(value));
+  Owned items(need(PyTuple_New(PySequence_Fast_GET_SIZE(value))));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+    PyTuple_SET_ITEM(items.get(), i, program_value(PySequence_Fast_GET_ITEM(value, i)).release());
+  return PyTuple_CheckExact(value) ? std::move(items) : Owned(need(PySequence_List(items.get())));
+}
+
+// A function whose result is a constant of the region: it is called with what the program has now.
+PyObject* Capture::call_constant(const Call& call) {
+  Owned args(need(PyTuple_New(static_cast<Py_ssize_t>(call.positional))));
+  Owned kwargs(call.names == nullptr ? nullptr : need(PyDict_New()));
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    Owned value = program_value(call.values[i]);
+    if (i < call.positional)
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), value.release());
+    else
+      need(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(call.names, i - call.positional),
+                          value.get()));
+  }
+  Owned result(need(recorder_.call_natively(call.callable, args.get(), kwargs.get())));
+  // An input that comes back is a constant, too.
+  if (python::is_tensor(result.get()) && stand_ins_.contains(result.get())) {
+    static PyObject* const detach =
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(recorder_.plain_class()), "detach");
+    const Owned given(need(PyTuple_Pack(1, result.get())));
+    result = Owned(need(recorder_.call_natively(detach, given.get(), nullptr)));
+  }
+  if (is_immutable(result.get())) return result.release();
+  const auto known = stand_ins_.find(result.get());
+  return known != stand_ins_.end() ? Py_NewRef(known->second)
+                                   : import(result.get(), pin(result.get()));
 }
 
 // capture_body(function, args, kwargs, takes_hooks=True)
