@@ -722,3 +722,16 @@ def test_a_function_that_is_compiled_whole_stays_so_in_another_one(inner_is_whol
 def test_error_on_graph_break_takes_a_bool():
     with pytest.raises(TypeError, match="takes True or False, got str"):
         t._dynamo.error_on_graph_break("yes")
+
+
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+def test_same_compares_objects_by_their_attributes():
+    x = t.ones(2)
+    same = dynamo.utils.same
+    if NAME == "taeda":  # PyTorch knows such classes by their names
+        assert same(Pair(x, [Pair(x, 1)]), Pair(x + 0, [Pair(x, 1)]))
+        assert not same(Pair(x, 1), Pair(x + 1, 1)) and not same(Pair(x, 1), Pair(x, 2))
