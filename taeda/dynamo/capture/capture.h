@@ -313,6 +313,7 @@ class Capture final : public Capturing {
   PyObject* add_log(const Call& call);
   bool can_tell(PyObject* value);
   PyObject* call_function_mode(const Call& call);
+  PyObject* make_leaf(PyObject* type, PyObject* tensor);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
   PyObject* remove_hook(const Call& call);
@@ -543,6 +544,7 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
+  int num_leaves_ = 0;                                // that runs make (Step::Leaf)
   int num_undivided_ = 0;                             // scopes in which no region ends
   struct Deferred {
     PyObject* callable;
