@@ -446,8 +446,9 @@ def compile(
             isolate_recompiles=isolate_recompiles,
         )
     if not callable(model):
-        raise RuntimeError(
-            f"taeda.compile takes a function or a module, not {type(model).__name__}"
+        raise AssertionError(
+            f"A callable function is expected, but {type(model)} is provided. taeda.compile takes "
+            "functions, modules and other objects that are called"
         )
     function, guard_filter_fn = _read_backend(backend, mode, options)
     if disable or config.disable:
