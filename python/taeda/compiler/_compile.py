@@ -211,7 +211,14 @@ def _graph_compiler(context):
 def _tell_callbacks(what):
     """Calls the program's functions for the beginning and the end of a compilation."""
     compile_id = f"{next(_compile_ids)}/0"
-    (callback_handler.begin if what == "begin" else callback_handler.end)("DYNAMO", compile_id)
+    if what == "end":
+        return callback_handler.end("DYNAMO", compile_id)
+    try:
+        callback_handler.begin("DYNAMO", compile_id)
+    except BaseException:
+        # The call leaves with the error, and no compilation follows that could end.
+        callback_handler.end("DYNAMO", compile_id)
+        raise
 
 
 def code_of(function):
