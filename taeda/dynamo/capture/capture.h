@@ -52,6 +52,10 @@ bool is_native_function(PyObject* object);
 bool is_partial(PyObject* object);
 // The method of a class that a method of C which is bound to an object belongs to; null for others.
 PyObject* descriptor_of(PyObject* method);
+// list.append
+PyObject* list_append();
+// The number or text that an instance of a class of the program is; null for others.
+Owned plain_value(PyObject* object);
 // random.Random
 bool is_python_generator(PyObject* object);
 bool is_python_generator_class(PyTypeObject* type);
@@ -147,7 +151,7 @@ class Capture final : public Capturing {
     Owned missing;  // a set of keys that were not there, or were deleted
     Owned deleted;  // a set of keys that were deleted, and perhaps written again
     std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
-    std::vector<Owned> added;         // by a handler, which did not look inside
+    std::vector<Owned> added;         // by who did not look inside
     Owned keys;  // of an open dict some of whose keys are objects: a dict of the keys' stand-ins
   };
   struct Outside {
@@ -386,6 +390,7 @@ class Capture final : public Capturing {
   PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
   PyObject* known_to_other(PyObject* value);
   bool adds_unseen(const Call& call);
+  Twin* unseen_list(const Call& call);
   PyObject* call_of_handlers(const Call& call, CallKind kind);
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----

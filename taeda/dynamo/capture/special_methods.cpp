@@ -14,6 +14,14 @@
 
 namespace taeda::dynamo {
 
+Owned plain_value(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (is_derived(type, &PyLong_Type)) return Owned(need(PyLong_Type.tp_as_number->nb_int(object)));
+  if (is_derived(type, &PyFloat_Type))
+    return Owned(need(PyFloat_FromDouble(PyFloat_AS_DOUBLE(object))));
+  return is_derived(type, &PyUnicode_Type) ? Owned(need(PyUnicode_FromObject(object))) : Owned();
+}
+
 namespace {
 
 PyObject* interned(const char* name) { return PyUnicode_InternFromString(name); }
