@@ -648,3 +648,23 @@ def test_averages_over_all_batches_compile_once(backend, dtype):
     for name, value in plain.named_buffers():
         assert t.allclose(model.get_buffer(name), value), name
     assert counters["stats"]["unique_graphs"] == 1 and model.num_batches_tracked == 20
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_temperature_that_falls_compiles_twice(backend, hard):
+    def program(logits, tau):
+        return F.gumbel_softmax(logits, tau=tau, hard=hard)
+
+    compiled = t.compile(program, backend=backend, fullgraph=True, **OPTIONS[backend])
+    weight = t.arange(12.0).reshape(3, 4)
+    for i in range(6):
+        made = []
+        for run in (program, compiled):
+            t.manual_seed(i)
+            logits = t.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+            made.append(run(logits, 0.9**i * 1.5))
+            made.append(t.autograd.grad((made[-1] * weight).sum(), logits)[0])
+        assert t.allclose(made[0], made[2], atol=1e-6)
+        assert t.allclose(made[1], made[3], atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 2
