@@ -653,3 +653,68 @@ def test_a_break_leaves_the_programs_containers_on_the_stack():
         return program, lambda: dict(table)
 
     as_plainly(make, *((t.ones(2), n) for n in (2, 3, 2, 4, 5, 2)))
+
+
+# ---- lists that are only added to ----
+
+
+@both
+def test_a_list_that_nobody_looks_into_may_grow(backend):
+    class Noted(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.means = []
+
+        def forward(self, x, log):
+            self.means.append((x * 2).mean())
+            log.append(("called", x.shape[0]))
+            log.append(log)
+            return x + 1
+
+    model, log = Noted(), []
+    compiled = compiled_by(backend, model, fullgraph=True)
+    for i in range(4):
+        assert is_same(compiled(t.ones(2) * i, log), t.ones(2) * i + 1)
+    assert [mean.item() for mean in model.means] == [0, 2, 4, 6]
+    assert len(log) == 8 and log[2] == ("called", 2) and log[7] is log
+    assert counters["stats"]["unique_graphs"] == 1 and not counters["recompile"]
+
+
+def test_lists_that_are_added_to_and_read():
+    def make():
+        shared, table = [], {"a": [], "b": [1]}
+        cases = [([], [1, 2]), (shared, shared), (shared, []), (table["a"], [])]
+
+        def program(x, case):
+            one, other = cases[case]
+            one.append(len(other))
+            is_there = 3 in one, len(other) in one
+            table["a"].append(x.shape[0])
+            table["b"].append(7)
+            for item in table["b"]:
+                if item < 3:
+                    table["b"].append(item + 1)
+            return x * len(other), table["b"][-1], 7 in table["b"], is_there
+
+        return program, lambda: ([*shared], [*table["a"]], [*table["b"]], len(cases[0][0]))
+
+    as_plainly(make, *((t.ones(2), case) for case in (0, 1, 1, 2, 3, 0, 3)))
+
+
+@both
+def test_what_was_added_before_an_error_is_there_once(backend):
+    log = []
+
+    def program(x, i):
+        log.append("begin")
+        y = x[i]
+        log.append("end")
+        return y
+
+    compiled = compiled_by(backend, program)
+    for i in (1, 7, 0):
+        try:
+            compiled(t.ones(3), t.tensor([i]))
+        except IndexError:
+            log.append("error")
+    assert log == ["begin", "end", "begin", "error", "begin", "end"]

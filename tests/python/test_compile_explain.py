@@ -173,7 +173,7 @@ def test_recompiles_of_a_module_name_its_forward():
             return x
 
     told = dynamo.explain(Block())(t.ones(2))
-    place = f"{__file__}:{Block.forward.__code__.co_firstlineno}: len("
+    place = f"{__file__}:{Block.forward.__code__.co_firstlineno}: "
     assert told.recompiles and all(text.startswith(place) for text in told.recompiles)
 
 
@@ -191,3 +191,23 @@ def test_the_limit_of_a_module_names_its_forward():
         for size in range(4):
             model.text = "a" * size
             assert t.equal(compiled(t.ones(2)), t.full((2,), float(size)))
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (lambda x: (x * 2).sum().backward(), "behind the compiled function, whose backward"),
+        (lambda x: t.autograd.grad((x * 2).sum(), x), "taeda.func.grad"),
+        (lambda x: (x * 2).retain_grad(), "one compiled function give the tensor"),
+        (lambda x: (x * 2).detach().requires_grad_(), "before the compiled function"),
+        (lambda x: nn.Parameter(x * 2), "make parameters"),
+        (lambda x: x * t.zeros(2, requires_grad=True), "make parameters"),
+        (lambda x: x.register_post_accumulate_grad_hook(print), "register hooks before"),
+        (lambda x: x * t.rand(2, generator=t.Generator()), "default generator"),
+        (lambda x: dynamo.graph_break(), "the program asks"),
+        (dynamo.disable(lambda x: x), "taeda.compiler.disable"),
+    ],
+)
+def test_remedies_are_those_of_the_cause(program, words):
+    told = dynamo.explain(lambda x: program(x))(t.ones(2, requires_grad=True))
+    assert words in told.break_reasons[0].remedy

@@ -288,6 +288,26 @@ def test_callbacks_around_compilations():
     assert not handler.start_callbacks and not handler.end_callbacks
 
 
+def test_callbacks_are_called_after_one_that_raised():
+    log = []
+    handler = callback.callback_handler
+
+    def fails(args):
+        raise ValueError("no")
+
+    try:
+        callback.on_compile_start(fails)
+        with pytest.raises(ValueError, match="no"):
+            t.compile(lambda x: x + 1, backend="eager")(X)
+        handler.remove_start_callback(fails)
+        callback.on_compile_start(lambda args: log.append("begin"))
+        callback.on_compile_end(lambda args: log.append("end"))
+        t.compile(lambda x: x + 1, backend="eager")(X)
+        assert log == ["begin", "end"]
+    finally:
+        handler.clear()
+
+
 # ---- configs ----
 
 

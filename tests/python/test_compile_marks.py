@@ -26,7 +26,9 @@ def _fresh():
 
 def test_disable_wraps_and_reaches_inside():
     count = CompileCounter()
-    inner = t.compile(lambda x: x + 1, backend=count)
+
+    def inner(x):
+        return x + 1
 
     def outer(x):
         return inner(x) * 2
@@ -34,8 +36,9 @@ def test_disable_wraps_and_reaches_inside():
     off = dynamo.disable(outer, reason="slow")
     assert off is not outer and off.__name__ == "outer"
     assert off._torchdynamo_disable_msg == "slow" and dynamo.is_dynamo_disable_recursive(off)
-    assert t.equal(off(X), (X + 1) * 2) and count.frame_count == 0
-    inner(X)
+    calls_off = t.compile(lambda x: off(x), backend=count)
+    assert t.equal(calls_off(X), (X + 1) * 2) and count.frame_count == 0
+    t.compile(outer, backend=count)(X)
     assert count.frame_count == 1  # the scope is over
     near = dynamo.disable(outer, recursive=False)
     assert dynamo.is_dynamo_disable_recursive(near) is False
@@ -43,6 +46,25 @@ def test_disable_wraps_and_reaches_inside():
     assert dynamo.is_dynamo_disable_recursive(outer) is None
     with pytest.raises(AssertionError, match="fn must be callable"):
         dynamo.disable(3)
+
+
+@pytest.mark.parametrize("recursive", [True, False])
+def test_compiled_functions_are_compiled_inside_of_disabled_ones(recursive):
+    inside, around = CompileCounter(), CompileCounter()
+
+    def add(x):
+        return x + 1
+
+    inner = t.compile(lambda x: add(x) * 2, backend=inside)
+
+    def outer(x):
+        return inner(x)
+
+    off = dynamo.disable(outer, recursive=recursive)
+    assert t.equal(off(X), (X + 1) * 2) and inside.frame_count == 1
+    dynamo.reset()
+    assert t.equal(t.compile(lambda x: off(x * 2) * 3, backend=around)(X), (X * 2 + 1) * 6)
+    assert (inside.frame_count, inside.op_count, around.frame_count) == (2, 4, 2)
 
 
 def test_disabled_modules_and_classes():

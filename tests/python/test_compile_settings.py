@@ -294,3 +294,23 @@ def test_a_default_dtype_that_is_none():
     with pytest.raises(TypeError, match="only floating-point types"):
         t.compile(function, backend="eager")(t.ones(2))
     assert t.get_default_dtype() == t.float32
+
+
+def test_compiled_modules_and_objects_run_what_is_compiled():
+    class Added:
+        def __call__(self, x):
+            return x + 1
+
+    for made in (t.nn.Linear(3, 3), Added()):
+        graphs = CompileCounter()
+        compiled = t.compile(made, backend=graphs)
+        compiled(t.ones(2, 3))
+        run = t._dynamo.run(compiled)
+        assert t.equal(run(t.ones(5, 3)), made(t.ones(5, 3)))
+        assert graphs.frame_count == 1
+
+
+@pytest.mark.parametrize("given", [3, "name", [1]])
+def test_only_what_is_called_is_compiled(given):
+    with pytest.raises(AssertionError, match="A callable function is expected, but <class"):
+        t.compile(given)

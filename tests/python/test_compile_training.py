@@ -631,3 +631,40 @@ def test_functions_of_autograd_that_take_functions(compiled, name, is_inside):
         assert is_same(*results, True)
     assert not counters["fallback"]
     assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_averages_over_all_batches_compile_once(backend, dtype):
+    plain = nn.BatchNorm1d(3, momentum=None, dtype=getattr(t, dtype))
+    model = copy.deepcopy(plain)
+    compiled = t.compile(model, backend=backend, fullgraph=True, **OPTIONS[backend])
+    for i in range(10):
+        x = t.arange(12, dtype=getattr(t, dtype)).reshape(4, 3).sin() * (i + 1)
+        x.requires_grad_()
+        assert t.allclose(compiled(x), plain(x), atol=1e-5)
+        (expected,) = t.autograd.grad((plain(x) ** 3).sum(), x)
+        assert t.allclose(t.autograd.grad((compiled(x) ** 3).sum(), x)[0], expected, atol=1e-4)
+    for name, value in plain.named_buffers():
+        assert t.allclose(model.get_buffer(name), value), name
+    assert counters["stats"]["unique_graphs"] == 1 and model.num_batches_tracked == 20
+
+
+@pytest.mark.parametrize("backend", OPTIONS)
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_temperature_that_falls_compiles_twice(backend, hard):
+    def program(logits, tau):
+        return F.gumbel_softmax(logits, tau=tau, hard=hard)
+
+    compiled = t.compile(program, backend=backend, fullgraph=True, **OPTIONS[backend])
+    weight = t.arange(12.0).reshape(3, 4)
+    for i in range(6):
+        made = []
+        for run in (program, compiled):
+            t.manual_seed(i)
+            logits = t.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+            made.append(run(logits, 0.9**i * 1.5))
+            made.append(t.autograd.grad((made[-1] * weight).sum(), logits)[0])
+        assert t.allclose(made[0], made[2], atol=1e-6)
+        assert t.allclose(made[1], made[3], atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 2

@@ -145,3 +145,19 @@ def test_warnings_of_global_hooks_in_another_table():
             compiled(t.ones(2))
     finally:
         home._global_forward_hooks = kept
+
+
+def test_a_module_that_knows_no_other_names():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = {"scale": 3}
+
+        def __getattr__(self, name):
+            return vars(self)["table"][name]
+
+        def forward(self, x):
+            return x * self.scale
+
+    compiled = t.compile(Named(), backend="eager")
+    assert compiled.scale == 3 and t.equal(compiled(t.ones(2)), t.full((2,), 3.0))

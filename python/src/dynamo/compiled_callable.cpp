@@ -53,12 +53,24 @@ PyObject* run_framed(CallableObject* self, PyObject* const* argv, size_t nargsf,
   return nullptr;
 }
 
+// A compiled function is one, whoever calls it: what a function that is left alone calls is not
+// compiled for the program around it.
+class Enabled {
+ public:
+  Enabled() : before_(std::exchange(is_disabled, false)) {}
+  ~Enabled() { is_disabled = before_; }
+  Enabled(const Enabled&) = delete;
+
+ private:
+  bool before_;
+};
+
 PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject* names) {
   return guarded([&]() -> PyObject* {
     CallableObject* self = as_callable(object);
-    if (stance == Stance::ForceEager || is_disabled || dynamo::is_capturing() ||
-        has_foreign_modes())
+    if (stance == Stance::ForceEager || dynamo::is_capturing() || has_foreign_modes())
       return PyObject_Vectorcall(self->function, argv, nargsf, names);
+    const Enabled enabled;
     auto* function = reinterpret_cast<PyFunctionObject*>(self->function);
     auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
@@ -367,7 +379,7 @@ PyMethodDef functions[] = {
     {"set_skips_guards", set_skips_guards, METH_O,
      "set_skips_guards(on): versions that are alone are taken by the guards of tensors."},
     {"set_disabled", set_disabled, METH_O,
-     "set_disabled(on): this thread runs compiled functions as they are."},
+     "set_disabled(on): what this thread calls is not compiled for the program around it."},
     {"call_leaving_alone", call_leaving_alone, METH_VARARGS,
      "call_leaving_alone(function, args, kwargs): compiles what the function calls, not itself."},
     {"call_keeping_modes", as_function(call_keeping_modes), METH_FASTCALL,

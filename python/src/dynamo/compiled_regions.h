@@ -44,7 +44,7 @@ enum class Stance : uint8_t {
 extern Stance stance;
 // A version that is alone is taken by the guards of its tensors.
 extern bool skips_guards;
-// This thread runs compiled functions as they are.
+// What this thread calls is not compiled for the program around it.
 extern thread_local bool is_disabled;
 // This thread compiles what will be compiled again at the next call.
 extern thread_local bool is_provisional;

@@ -222,6 +222,13 @@ PyObject* GraphRecorder::real_of(PyObject* value, int* source) const {
   return inputs_[input->second].real.get();
 }
 
+bool GraphRecorder::is_unchanged(PyObject* tensor) const {
+  const TensorImpl* t = tensor_of(tensor).impl();
+  const auto input = input_of_.find(t);
+  return input != input_of_.end() && inputs_[input->second].version == t->version() &&
+         !gets_data_.contains(t) && !new_data_.contains(t);
+}
+
 // ---- calls ----
 
 // Python tells what it knows of a module's functions when one of them is met.

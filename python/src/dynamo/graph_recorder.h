@@ -74,6 +74,7 @@ class GraphRecorder final : public dynamo::Recorder {
   dynamo::Overrides overrides() const override;
   void restore(const dynamo::Overrides& overrides) override;
   PyObject* real_of(PyObject* value, int* source) const override;
+  bool is_unchanged(PyObject* tensor) const override;
   PyObject* call(PyObject* function, PyObject* args, PyObject* kwargs) override;
   PyObject* set_data(PyObject* tensor, PyObject* value) override;
   bool check_grad(PyObject* tensor, PyObject* grad) override;
@@ -165,7 +166,7 @@ class GraphRecorder final : public dynamo::Recorder {
   Tensor turn(Tensor fake, const Tensor& real, std::vector<fx::Node*>& turns);
   void note_histories();
   void check_histories(const Tensor& given) const;
-  Changes changes_of(const Tensor& t, PyObject* object, const std::string& name);
+  Changes changes_of(const Tensor& t, PyObject* object, int source, const std::string& name);
   void change_with_owner(Changes& changes, const Tensor& t, int path) const;
   fx::ShapeEnv::Geometry geometry_of(const Tensor& t, const std::string& name,
                                      const Changes& changes);

@@ -67,7 +67,7 @@ static void read_limits(PyObject* tensor, std::vector<fx::DimConstraint>& constr
   if (PyErr_Occurred()) throw_python_error();
 }
 
-GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* object,
+GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* object, int source,
                                                  const std::string& name) {
   using fx::DimDynamic;
   const auto rank = static_cast<size_t>(t.dim());
@@ -88,8 +88,8 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
       if (d < rank) dims[d] = DimDynamic::Dynamic;
     }
   };
-  // Parameters have the sizes they have.
-  PyObject* parameter = parameter_class();
+  // Parameters have the sizes they have, but those that a run makes of its inputs.
+  PyObject* parameter = sources_[source].step == dynamo::Step::Leaf ? nullptr : parameter_class();
   const int is_parameter = parameter ? PyObject_IsInstance(object, parameter) : 0;
   if (is_parameter < 0) throw_python_error();
   if (is_parameter) {
@@ -214,7 +214,7 @@ PyObject* GraphRecorder::import_tensor(PyObject* real, int source, const std::st
       if (input.is_told && tensor_of(input.real.get()).impl() == base)
         throw Break{"a view of a tensor whose requires_grad was set"};
   if (has_new_histories_) check_histories(t);
-  Changes changes = changes_of(t, real, name);
+  Changes changes = changes_of(t, real, source, name);
   change_with_owner(changes, t, path);
   const std::vector<fx::DimDynamic>& dims = changes.dims;
   const bool is_static = !changes.strides && std::all_of(dims.begin(), dims.end(), [](auto d) {

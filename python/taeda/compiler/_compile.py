@@ -212,7 +212,14 @@ def _graph_compiler(context):
 def _tell_callbacks(what):
     """Calls the program's functions for the beginning and the end of a compilation."""
     compile_id = f"{next(_compile_ids)}/0"
-    (callback_handler.begin if what == "begin" else callback_handler.end)("DYNAMO", compile_id)
+    if what == "end":
+        return callback_handler.end("DYNAMO", compile_id)
+    try:
+        callback_handler.begin("DYNAMO", compile_id)
+    except BaseException:
+        # The call leaves with the error, and no compilation follows that could end.
+        callback_handler.end("DYNAMO", compile_id)
+        raise
 
 
 def code_of(function):
@@ -448,8 +455,9 @@ def compile(
             isolate_recompiles=isolate_recompiles,
         )
     if not callable(model):
-        raise RuntimeError(
-            f"taeda.compile takes a function or a module, not {type(model).__name__}"
+        raise AssertionError(
+            f"A callable function is expected, but {type(model)} is provided. taeda.compile takes "
+            "functions, modules and other objects that are called"
         )
     function, guard_filter_fn = _read_backend(backend, mode, options)
     if disable or config.disable:

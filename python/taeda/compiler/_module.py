@@ -18,6 +18,11 @@ _GLOBAL_HOOKS = (
 )
 
 
+def _is_lazy(mod):
+    """Whether a module makes its parameters at the first call; its __getattr__ is not asked."""
+    return "_initialize_hook" in vars(mod) and hasattr(type(mod), "_infer_parameters")
+
+
 class OptimizedModule(taeda.nn.Module):
     """A module whose calls are compiled; everything else is that of the module it was made of.
 
@@ -59,7 +64,7 @@ class OptimizedModule(taeda.nn.Module):
             self._torchdynamo_disable = True
         else:
             forward = compile_callable(mod, self.dynamo_ctx)
-        if hasattr(mod, "_initialize_hook") and hasattr(mod, "_infer_parameters"):
+        if _is_lazy(mod):
             self._forward, forward = forward, self._call_lazy_check
         self.forward = forward
         note_innermost(self, mod.forward)
@@ -68,7 +73,7 @@ class OptimizedModule(taeda.nn.Module):
     def _call_lazy_check(self, *args, **kwargs):
         # A module without parameters so far makes them outside of captures.
         mod = self._orig_mod
-        if hasattr(mod, "_initialize_hook") and mod.has_uninitialized_params():
+        if _is_lazy(mod) and mod.has_uninitialized_params():
             mod._infer_parameters(mod, args, kwargs)
         return self._forward(*args, **kwargs)
 

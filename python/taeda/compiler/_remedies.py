@@ -18,10 +18,29 @@ _REMEDIES = (
         "call of saved_tensors_hooks",
         "hooks see what a plain run saves: set them around the compiled function",
     ),
-    ("left alone", "the function is marked with taeda.compiler.disable"),
-    ("as a text", "format the tensor behind the compiled function"),
     ("call of graph_break", "the program asks for this break"),
+    (
+        "left alone",
+        "the function is marked with taeda.compiler.disable or taeda._dynamo.disallow_in_graph",
+    ),
+    ("as a text", "format the tensor behind the compiled function"),
     ("numpy", "use functions of tensors, or make the call an operator of its own (custom_op)"),
+    *dict.fromkeys(
+        ("call of tensor.backward", "call of _run_backward"),
+        "call it behind the compiled function, whose backward is compiled with it, or take "
+        "gradients inside by taeda.func.grad",
+    ).items(),
+    (
+        "call of tensor.retain_grad",
+        "let one compiled function give the tensor and another take it, and call retain_grad in "
+        "between",
+    ),
+    *dict.fromkeys(
+        ("call of tensor._make_subclass", "call of tensor.requires_grad_", "requires_grad=true"),
+        "make parameters and other leaves before the compiled function is called, and pass them",
+    ).items(),
+    ("_hook", "register hooks before the compiled function is called"),
+    ("taeda.generator", "draw from the default generator, which taeda.manual_seed seeds"),
     (
         "call of ",
         "make the function an operator (taeda.library.custom_op), call it behind the compiled "

@@ -113,10 +113,12 @@ class set_stance:
 
     def __call__(self, function):
         _set(self.prev)
+        # Modules and other objects that are called have no name.
+        name = getattr(function, "__qualname__", type(function).__qualname__)
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
-            before = _set(self.stance, function.__qualname__)
+            before = _set(self.stance, name)
             try:
                 return function(*args, **kwargs)
             finally:

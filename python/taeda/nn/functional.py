@@ -44,6 +44,22 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return function(input, lower, upper, training)
 
 
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Draws from the Gumbel-softmax distribution of the logits; one-hot where `hard`."""
+    if has_torch_function_unary(logits):
+        return _handle_call(gumbel_softmax, (logits,), locals())
+    if not isinstance(tau, (_C.SymFloat, _C.SymInt)):
+        return _generated.gumbel_softmax(logits, tau, hard, eps, dim)
+    # A temperature that changes is a number of the graph; the operator's is a constant.
+    _checks.gumbel_eps(eps)
+    noise = _C.empty_like(logits, memory_format=_C.contiguous_format).exponential_().log()
+    soft = ((logits - noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    one_hot = _C.zeros_like(soft).scatter(dim, soft.argmax(dim, keepdim=True), 1.0)
+    return one_hot - soft.detach() + soft
+
+
 # ---- greatest elements and their places ----
 def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
     """adaptive_max_pool1d with the place of each greatest element."""

@@ -189,7 +189,10 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     Owned token = abc_token();
     check(Check::Kind::AbcToken, pin(call.callable), token.get());
   }
+  Twin* const unseen = unseen_list(call);
+  if (unseen != nullptr) check_unwritten(unseen->original);
   for (PyObject* value : call.values) {
+    if (unseen != nullptr && value == call.values[0]) continue;
     if (is_opaque(value) && call.callable != partial)
       throw Break{name_of(call.callable) + " of an object that is not known"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
@@ -218,6 +221,11 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     if (find(call.values[0]) != nullptr && twin_of(call.values[0]) == nullptr)
       throw Break{name_of(call.callable) + " writes to an object that is not known"};
   }
+  // What was appended may hold the list, and was looked into.
+  if (unseen != nullptr && !unseen->is_open) {
+    unseen->added.emplace_back(Py_NewRef(call.values[1]));
+    return Py_NewRef(Py_None);
+  }
   Owned result(
       need(PyObject_Vectorcall(call.callable, call.values.data(), call.positional, call.names)));
   note_identities(call, result.get());
@@ -242,6 +250,7 @@ std::vector<const void*> Capture::pending_writes() {
         writes.push_back(reinterpret_cast<const void*>(count));
       continue;
     }
+    for (const Owned& item : twin->added) writes.insert(writes.end(), {own, item.get()});
     Owned items(need(PySequence_List(own)));
     for (Py_ssize_t i = 0; twin->is_open && i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* item = PyList_GET_ITEM(items.get(), i);

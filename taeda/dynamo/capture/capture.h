@@ -52,6 +52,8 @@ bool is_native_function(PyObject* object);
 bool is_partial(PyObject* object);
 // The method of a class that a method of C which is bound to an object belongs to; null for others.
 PyObject* descriptor_of(PyObject* method);
+// list.append
+PyObject* list_append();
 // random.Random
 bool is_python_generator(PyObject* object);
 bool is_python_generator_class(PyTypeObject* type);
@@ -147,7 +149,7 @@ class Capture final : public Capturing {
     Owned missing;  // a set of keys that were not there, or were deleted
     Owned deleted;  // a set of keys that were deleted, and perhaps written again
     std::vector<PyObject*> snapshot;  // of a list or set: its items when it was opened
-    std::vector<Owned> added;         // by a handler, which did not look inside
+    std::vector<Owned> added;         // by who did not look inside
     Owned keys;  // of an open dict some of whose keys are objects: a dict of the keys' stand-ins
   };
   struct Outside {
@@ -317,6 +319,7 @@ class Capture final : public Capturing {
   PyObject* add_log(const Call& call);
   bool can_tell(PyObject* value);
   PyObject* call_function_mode(const Call& call);
+  PyObject* make_leaf(PyObject* type, PyObject* tensor);
   PyObject* call_subclass(const Call& call);
   PyObject* call_hook(const Call& call);
   PyObject* remove_hook(const Call& call);
@@ -389,6 +392,7 @@ class Capture final : public Capturing {
   PyObject* slot_of_wrapper(PyObject* wrapper, PyObject* name);
   PyObject* known_to_other(PyObject* value);
   bool adds_unseen(const Call& call);
+  Twin* unseen_list(const Call& call);
   PyObject* call_of_handlers(const Call& call, CallKind kind);
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
@@ -548,6 +552,7 @@ class Capture final : public Capturing {
   std::unordered_map<PyObject*, int64_t> raised_at_;  // by exception; kept
   std::unordered_set<PyObject*> errors_with_sizes_;   // that are on their way; `held_` keeps them
   std::vector<Owned> locks_;                          // held
+  int num_leaves_ = 0;                                // that runs make (Step::Leaf)
   int num_undivided_ = 0;                             // scopes in which no region ends
   struct Deferred {
     PyObject* callable;

@@ -280,20 +280,31 @@ void Capture::set_part(PyObject* wrapper, PyObject* name, PyObject* value) {
   }
 }
 
-// A handler that keeps a list of its calls adds to it at every run: how long it is must not matter
-// where nothing looks at it.
-// True where nothing is left to do.
+PyObject* list_append() {
+  static PyObject* const append =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyList_Type), "append");
+  return append;
+}
+
+// A list of the program that is appended to and was not looked into: how long it is does not matter
+// as long as nothing looks. Null for other calls.
+Capture::Twin* Capture::unseen_list(const Call& call) {
+  if (call.callable != list_append() || call.values.size() != 2 || call.names != nullptr)
+    return nullptr;
+  Twin* twin = twin_of(call.values[0]);
+  return twin == nullptr || twin->is_open ? nullptr : twin;
+}
+
+// The same of handlers, which keep lists and sets of their calls. True where nothing is left to do.
 bool Capture::adds_unseen(const Call& call) {
   Twin* twin = call.values.size() == 2 && call.names == nullptr ? twin_of(call.values[0]) : nullptr;
   if (twin == nullptr || twin->is_open || !Py_IS_TYPE(call.callable, &PyMethodDescr_Type))
     return false;
-  static PyObject* const list_append =
-      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyList_Type), "append");
   static PyObject* const set_add =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), "add");
   static PyObject* const deque_append =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(deque_type()), "append");
-  if (call.callable != list_append && call.callable != set_add && call.callable != deque_append)
+  if (call.callable != list_append() && call.callable != set_add && call.callable != deque_append)
     return false;
   check_unwritten(twin->original);
   if (call.callable == set_add) check_hash(call);

@@ -148,7 +148,7 @@ Flow Capture::contains(State& state, int argument) {
     state.push(PyBool_FromLong(is_there != (argument != 0)));
     return Flow::Next;
   }
-  if (twin != nullptr && !twin->is_open &&
+  if (twin != nullptr && !twin->is_open && twin->added.empty() &&
       (PySet_Check(container) || PyList_CheckExact(container))) {
     check_unwritten(twin->original);
     const PyObject* is_there =

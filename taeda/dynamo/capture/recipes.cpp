@@ -630,7 +630,7 @@ class Recipes {
     static PyObject* const set = imported("operator", "setitem");
     return action.kind == Kind::WriteList || action.kind == Kind::WriteSet ||
            action.kind == Kind::WriteItem || action.kind == Kind::DeleteItem ||
-           (action.kind == Kind::Call && action.object == set);
+           (action.kind == Kind::Call && (action.object == set || action.object == list_append()));
   }
 
   // What is written to is none of the other objects that were read.
@@ -647,8 +647,9 @@ class Recipes {
     using Kind = Action::Kind;
     PyObject* own = capture_.stand_ins_.at(twin.original);
     if (PyList_Check(own) || Py_IS_TYPE(own, deque_type())) {
+      if (!twin.is_open) return append_unseen(twin);
       Owned items(need(PySequence_List(own)));
-      if (!twin.is_open || has_items(items.get(), twin.snapshot)) return;
+      if (has_items(items.get(), twin.snapshot)) return;
       capture_.keep(items.get());
       if (!PyList_Check(own) && twin.snapshot.size() == size_t(PyList_GET_SIZE(items.get())))
         return write_deque(twin, items.get());
@@ -675,6 +676,15 @@ class Recipes {
     write_dict(twin, own);
   }
 
+  void append_unseen(const Capture::Twin& twin) {
+    if (twin.added.empty()) return;
+    const int target = path(twin.source);
+    for (const Owned& item : twin.added) {
+      const int part = value(item.get());
+      add({.kind = Action::Kind::Call, .parts = {target, part}, .object = list_append()});
+    }
+  }
+
   // Item by item: a loop over the deque goes on, as behind writes to its items.
   void write_deque(const Capture::Twin& twin, PyObject* items) {
     static PyObject* const set = imported("operator", "setitem");
@@ -689,10 +699,8 @@ class Recipes {
   }
 
   static bool has_items(PyObject* list, const std::vector<PyObject*>& items) {
-    if (PyList_GET_SIZE(list) != static_cast<Py_ssize_t>(items.size())) return false;
-    for (size_t i = 0; i < items.size(); ++i)
-      if (PyList_GET_ITEM(list, i) != items[i]) return false;
-    return true;
+    PyObject* const* begin = PySequence_Fast_ITEMS(list);
+    return std::equal(items.begin(), items.end(), begin, begin + PyList_GET_SIZE(list));
   }
 
   // Keys that are gone or moved, then keys whose values are others, in the order of the dict.

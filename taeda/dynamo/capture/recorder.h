@@ -122,6 +122,8 @@ class Recorder {
   virtual void restore(const Overrides& overrides) = 0;
   // The tensor of the program that a stand-in is for, and its source; null for results.
   virtual PyObject* real_of(PyObject* value, int* source) const = 0;
+  // Whether a tensor of the program has the values and sizes that it had at the region's beginning.
+  virtual bool is_unchanged(PyObject* tensor) const = 0;
   // The tensor or number of the program that is the input from there; null where there is none.
   virtual PyObject* real_at(int source) const = 0;
   // Whether writes to these sources are done when the compiled region runs; -1 with an error where

@@ -208,6 +208,9 @@ std::string Sources::text(int id) const {
     case Step::Viewed: return parent() + ".mapping";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
     case Step::Handled: return "sys.exception()";
+    case Step::Leaf:
+      return std::string(reinterpret_cast<PyTypeObject*>(source.key)->tp_name) + "(" + parent() +
+             ")";
     case Step::Upcoming:
       return "next(" + parent() + ")" +
              (source.index > 0 ? " behind " + std::to_string(source.index) : "");
@@ -255,6 +258,14 @@ PyObject* item_of_sequence(PyObject* parent, int index) {
 PyObject* grad_of(PyObject* parent, std::vector<Owned>& held) {
   if (!python::is_tensor(parent)) return nullptr;
   return keep(python::wrap(autograd::grad(python::tensor_of(parent))), held);
+}
+
+// As Parameter(tensor) does.
+PyObject* leaf_of(PyObject* tensor, PyObject* type) {
+  static PyObject* const make =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(python::tensor_type), "_make_subclass");
+  PyObject* const arguments[] = {type, tensor, Py_True};
+  return PyObject_Vectorcall(make, arguments, 3, nullptr);
 }
 
 }  // namespace
@@ -319,6 +330,8 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     case Step::Turned:
       if (!python::is_tensor(parent)) return nullptr;
       return keep(python::wrap(turned(python::tensor_of(parent))), held);
+    case Step::Leaf:
+      return python::is_tensor(parent) ? keep(leaf_of(parent, source.key), held) : nullptr;
     case Step::Referent: return is_weak_reference(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
     case Step::Upcoming: return keep(upcoming(parent, source.index), held);

@@ -40,7 +40,8 @@ enum class Step : uint8_t {
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
   Handled,         // the exception that the thread handles
   Upcoming,        // what an iterator gives `index` calls after the next one
-  Drawn,           // what Python's generator `index` of the region gives: a run draws it
+  Leaf,   // of a tensor: a new one of the class `key` with its values and a gradient of its own
+  Drawn,  // what Python's generator `index` of the region gives: a run draws it
 };
 
 struct Source {

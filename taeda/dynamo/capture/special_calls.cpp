@@ -484,9 +484,31 @@ PyObject* Capture::add_hook_body(const Call& call) {
   return handle.release();
 }
 
+// Parameter(tensor) of a tensor of the program: a run makes it before the graph, which takes it as
+// it takes others of the program. Null for tensors of the graph.
+PyObject* Capture::make_leaf(PyObject* type, PyObject* tensor) {
+  int source = -1;
+  PyObject* real = recorder_.real_of(tensor, &source);
+  const bool is_there = real != nullptr && program_ == nullptr && recorder_.records() &&
+                        recorder_.num_levels() == 0 && recorder_.is_unchanged(tensor) &&
+                        Modes::now().is_inference == modes_.is_inference;
+  if (!is_there) return nullptr;
+  // Each call makes another.
+  const int path = sources_.of(Step::Leaf, source, num_leaves_++, type);
+  std::vector<Owned> held;
+  PyObject* made = follow(sources_[path], real, held);
+  return made == nullptr ? nullptr : import(made, path);
+}
+
 // Tensor.as_subclass(tensor, class), or Tensor._make_subclass(class, tensor, requires_grad=False).
 PyObject* Capture::call_subclass(const Call& call) {
   const auto& values = call.values;
+  const bool is_leaf = call.names == nullptr && values.size() == 3 && values[2] == Py_True &&
+                       PyType_Check(values[0]) && recorder_.is_tensor_value(values[1]);
+  if (is_leaf) {
+    check_class(reinterpret_cast<PyTypeObject*>(values[0]));
+    if (PyObject* made = make_leaf(values[0], values[1])) return made;
+  }
   if (call.names == nullptr &&
       (values.size() == 2 || (values.size() == 3 && values[2] == Py_False)) &&
       PyType_Check(values[0]) && recorder_.is_tensor_value(values[1])) {

@@ -1,6 +1,9 @@
 """Batch normalization: statistics of each channel over the batch, kept for evaluation."""
 
+import taeda
+from taeda import _C
 from taeda._own_names import adopt_private_classes
+from taeda.compiler import is_compiling
 from taeda.nn import functional as F
 from taeda.nn.modules._norm_base import _LazyNormBase, _NormBase
 
@@ -15,6 +18,16 @@ __all__ = [
 ]
 
 
+def _batch_norm(input, running_mean, running_var, weight, bias, factor, eps):
+    """F.batch_norm in training, with a tensor for the weight of the new batch."""
+    mean, var = taeda.zeros_like(running_mean), taeda.zeros_like(running_var)
+    result = F.batch_norm(input, mean, var, weight, bias, True, 1.0, eps)
+    with taeda.no_grad():
+        running_mean.copy_((1 - factor) * running_mean + factor * mean)
+        running_var.copy_((1 - factor) * running_var + factor * var)
+    return result
+
+
 class _BatchNorm(_NormBase):
     """The base of batch normalization: how the running statistics move."""
 
@@ -24,7 +37,10 @@ class _BatchNorm(_NormBase):
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                factor = 1.0 / float(self.num_batches_tracked)
+                # A number would be a constant of a compiled program, and another at each batch.
+                is_tensor = is_compiling() and self.running_mean is not None
+                count = self.num_batches_tracked
+                factor = 1.0 / (count.double() if is_tensor else float(count))
         return factor
 
     def forward(self, input):
@@ -34,6 +50,8 @@ class _BatchNorm(_NormBase):
         uses_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
+        if isinstance(factor, _C.Tensor):
+            return _batch_norm(input, mean, var, self.weight, self.bias, factor, self.eps)
         return F.batch_norm(input, mean, var, self.weight, self.bias, uses_batch, factor, self.eps)
 
 
