@@ -475,6 +475,9 @@ class Capture final : public Capturing {
   Flow call_instruction(State& state, int argument);
   Flow call_kw(State& state, int argument);
   Flow call_function_ex(State& state, int argument);
+  PyObject* module_of(PyObject* name);
+  Owned absolute_name(const State& state, PyObject* name, PyObject* level);
+  void load_parts(PyObject* package, PyObject* package_name, PyObject* names);
   Flow import_name(State& state, int argument);
   Flow import_from(State& state, int argument);
   Flow return_generator(State& state, int argument);
