@@ -244,3 +244,32 @@ def test_an_error_of_numbers_beside_a_tensor():
     compiled = t.compile(program, backend="eager", fullgraph=True)
     for n in (2, 3, 4):
         assert compiled(t.ones(n), [1, 2]) == "list index out of range"
+
+
+def test_an_exception_from_before_names_each_line_once():
+    """A program that keeps an error and raises it behind its handler."""
+
+    def refuse(x):
+        raise ValueError(str(len(told)))
+
+    def retried(x):
+        for _ in range(2):
+            try:
+                return refuse(x)
+            except ValueError as error:
+                told.append(str(error))
+                last = error
+        raise last
+
+    def program(x):
+        return retried(x + 1)
+
+    found = []
+    for function in (program, t.compile(program, backend="eager")):
+        told = []
+        for _ in range(3):
+            with pytest.raises(ValueError) as raised:
+                function(t.ones(2))
+            places = traceback.extract_tb(raised.value.__traceback__)[1:]
+            found.append((str(raised.value), [(place.name, place.lineno) for place in places]))
+    assert found[:3] == found[3:]

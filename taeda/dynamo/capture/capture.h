@@ -495,6 +495,7 @@ class Capture final : public Capturing {
                    const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
+  Flow raise_varargs(State& state, int argument);
   Flow reraise(State& state, int argument);
   // ---- assertions (assertions.cpp) ----
   static const Instruction* fails_unless(const State& state, const Instruction& jump, bool truth);
