@@ -279,3 +279,32 @@ def test_frames_that_run_are_not_cleared():
 
     compiled = t.compile(f, backend="eager", fullgraph=True)
     assert compiled(t.ones(2))[1] == f(t.ones(2))[1]
+
+
+def test_an_exception_from_before_names_each_line_once():
+    """A program that keeps an error and raises it behind its handler."""
+
+    def refuse(x):
+        raise ValueError(str(len(told)))
+
+    def retried(x):
+        for _ in range(2):
+            try:
+                return refuse(x)
+            except ValueError as error:
+                told.append(str(error))
+                last = error
+        raise last
+
+    def program(x):
+        return retried(x + 1)
+
+    found = []
+    for function in (program, t.compile(program, backend="eager")):
+        told = []
+        for _ in range(3):
+            with pytest.raises(ValueError) as raised:
+                function(t.ones(2))
+            places = traceback.extract_tb(raised.value.__traceback__)[1:]
+            found.append((str(raised.value), [(place.name, place.lineno) for place in places]))
+    assert found[:3] == found[3:]

@@ -639,3 +639,26 @@ def test_sizes_that_a_class_tells_are_breaks():
             return [7, 3] if func is aten.sym_size.default else NotImplemented
 
     assert t.compile(lambda x: x.shape, backend="eager")(Rows()) == (7, 3)
+
+
+def test_a_handler_remembers_by_sizes():
+    class Kept(Scaled):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            made = super().__torch_dispatch__(func, types, args, kwargs)
+            made.factor = kept.setdefault((func, args[0].shape), len(kept))
+            return made
+
+    def program(x):
+        y = x * 2 * 3
+        return y.values, y.factor
+
+    compiled = t.compile(program, backend="eager")
+    found, wanted = {}, {}
+    for n in (2, 3, 2, 4):
+        results = []
+        for function, memory in ((compiled, found), (program, wanted)):
+            kept = memory
+            results.append(shown(function(Kept(t.ones(n, 2), 1))))
+        assert results[0] == results[1]
+        assert found == wanted

@@ -1,9 +1,11 @@
 """What the first compile of a plain function imports, and what captures know of functions then."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 from under_test import NAME, t
@@ -93,3 +95,81 @@ def test_functions_are_known_under_pytorchs_names(tmp_path):
     command = [sys.executable, "-m", "taeda.run", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("12.0\n", 0), done.stderr
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package whose function imports of it, and what its modules wrote when they were loaded."""
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    (tmp_path / "parts" / "__init__.py").write_text(
+        "loaded = []\n"
+        "def imports(x):\n"
+        "    from .first import one\n"
+        "    from . import second\n"
+        "    from .deep import third\n"
+        "    from .deep.third import three\n"
+        "    return one(x) + second.two(x) + third.three(x) * three(x)\n"
+        "def loads(x):\n"
+        "    loaded.append('begin')\n"
+        "    from parts import second\n"
+        "    loaded.append('end')\n"
+        "    return second.two(x)\n"
+    )
+    (tmp_path / "parts" / "first.py").write_text("def one(x):\n    return x + 1\n")
+    (tmp_path / "parts" / "second.py").write_text(
+        "from parts import loaded\nloaded.append('second')\ndef two(x):\n    return x * 2\n"
+    )
+    (tmp_path / "parts" / "deep" / "__init__.py").write_text("")
+    (tmp_path / "parts" / "deep" / "third.py").write_text(
+        "def three(x):\n    return x - 3\n"
+        "def up(x):\n    from ..first import one\n    return one(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("parts")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "parts"]:
+        del sys.modules[name]
+
+
+def test_relative_imports_are_captured(package):
+    for module in ("first", "second", "deep.third"):
+        importlib.import_module(f"parts.{module}")
+    x = t.ones(2)
+    for function in (package.imports, sys.modules["parts.deep.third"].up):
+        compiled = t.compile(function, backend="eager", fullgraph=True)
+        assert compiled(x).equal(function(x))
+
+
+def test_modules_are_loaded_in_their_order(package):
+    x = t.ones(2)
+    compiled = t.compile(package.loads, backend="eager")
+    for loaded in (["begin", "second", "end"], ["begin", "end"]):
+        package.loaded.clear()
+        assert compiled(x).equal(x * 2)
+        assert package.loaded == loaded
+
+
+def test_other_modules_of_the_name_are_noticed(monkeypatch):
+    def program(x):
+        import changing
+        from changing import factor
+
+        return x * changing.factor + factor
+
+    def refused(x):
+        try:
+            import changing
+        except ImportError:
+            return x
+        return x + changing.factor
+
+    compiled = [t.compile(one, backend="eager") for one in (program, refused)]
+    x = t.ones(2)
+    for factor in (2, 3):
+        monkeypatch.setitem(sys.modules, "changing", types.ModuleType("changing"))
+        sys.modules["changing"].factor = factor
+        assert compiled[0](x).tolist() == [2 * factor] * 2
+        assert compiled[1](x).tolist() == [1 + factor] * 2
+    monkeypatch.setitem(sys.modules, "changing", None)
+    assert compiled[1](x) is x
+    with pytest.raises(ImportError, match="changing"):
+        compiled[0](x)

@@ -76,6 +76,23 @@ def test_elements_that_share_memory_are_filled(program, backend):
         as_plainly(program, backend)
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_arguments_become_larger(backend):
+    def program(x, like):
+        x.resize_(4).fill_(3)
+        y = x + 1
+        part = y[:1]
+        y.resize_(9).zero_()
+        return x * 2, like.resize_as_(x).fill_(1), y, part
+
+    compiled = t.compile(program, backend=backend)
+    for n in (2, 8, 3):
+        pairs = [(t.ones(n), t.ones(0)) for _ in range(2)]
+        for one, other in zip(compiled(*pairs[0]), program(*pairs[1]), strict=True):
+            assert one.equal(other)
+        assert all(a.equal(b) for a, b in zip(*pairs, strict=True))
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_elements_that_share_memory_are_warned_of_once_per_call(backend):
     def program(x):

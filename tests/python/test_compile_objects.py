@@ -360,3 +360,33 @@ def test_modules_as_keys():
     assert result[:2] == first[:2]
     assert result[2] == [2, 2, 2]
     assert list(model.calls) == list(model.layers)
+
+
+class Told(list):
+    """A list that shows something else than it has, and counts who looks."""
+
+    looks = 0
+
+    def __iter__(self):
+        Told.looks += 1
+        return iter([7, *list.__iter__(self)][::-1])
+
+    def __len__(self):
+        return 99
+
+
+def test_lists_that_show_something_else():
+    def program(x, items):
+        items.append(x.sum())
+        items[0] += 1
+        return x * items[0] + sum(items), [*items], items[1:]
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    counters.clear()
+    for first in (0, 1, 2, 3):
+        found = []
+        for function in (program, compiled):
+            Told.looks, items = 0, Told([first, 2])
+            found.append(repr((function(t.ones(2), items), items[:], Told.looks)))
+        assert found[0] == found[1]
+    assert counters["stats"]["unique_graphs"] == 2

@@ -1,5 +1,6 @@
 """Sizes, strides and numbers made of them that change between calls: one graph more, no further one."""
 
+import collections
 import math
 import re
 
@@ -447,3 +448,39 @@ def test_a_number_that_is_of_another_kind_changes():
     for n in (2, 3.0, 4, 5.0, 6):
         assert taeda.equal(compiled(taeda.ones(3), n), taeda.ones(3) * n)
     assert counter.frame_count == 3
+
+
+Extent = collections.namedtuple("Extent", "rows name")
+
+
+class Corner(tuple):
+    """A class of tuples whose objects may have attributes."""
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda x: x.shape,
+        lambda x: (x.shape, x.dtype),
+        lambda x: Extent(x.shape[0], "a"),
+        lambda x: Corner(x.shape),
+    ],
+)
+def test_sizes_in_tuples_of_a_class_are_keys(key):
+    """What is remembered for sizes is found, and its key is an object of the class."""
+
+    def program(x, kept):
+        name = key(x)
+        if name not in kept:
+            kept[name] = x.sum()
+        return x + kept[name]
+
+    taeda._dynamo.utils.counters.clear()
+    compiled = taeda.compile(program, backend="eager")
+    found, wanted = {}, {}
+    for n in (2, 3, 2, 4, 3):
+        x = taeda.ones(n, 2)
+        assert compiled(x, found).equal(program(x, wanted))
+    assert found == wanted
+    assert [type(name) for name in found] == [type(name) for name in wanted]
+    assert not taeda._dynamo.utils.counters["given_up"]

@@ -350,6 +350,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     Tensor tensor;
     uint32_t version;
     bool requires_grad;
+    SymInt numel;
   };
   std::vector<Given> given;
   bool has_foreign = false, is_used_again = false;
@@ -359,7 +360,7 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
     has_foreign |= !is_of_graph(t);
     is_used_again |= is_used_up(t);
     if (!new_data_.empty()) use_new_data(t);
-    given.push_back({t, t.impl()->version(), autograd::requires_grad(t)});
+    given.push_back({t, t.impl()->version(), autograd::requires_grad(t), t.sym_numel()});
   };
   for_each_tensor(args, note_version);
   if (kwargs) for_each_tensor(kwargs, note_version);
@@ -399,13 +400,14 @@ PyObject* GraphRecorder::call(PyObject* function, PyObject* args, PyObject* kwar
   }
   if (result.get() == Py_NotImplemented) return result.release();
   bool is_written = false;
-  for (const auto& [t, version, had_gradient] : given) {
+  for (const auto& [t, version, had_gradient, numel] : given) {
     is_written |= t.impl()->version() != version;
+    if (t.impl()->version() != version && t.sym_numel() > numel) check_grown(t);
     // detach_: no value of a graph tells.
     if (had_gradient && !autograd::requires_grad(t) && input_of_.contains(t.impl()))
       throw Break{"a tensor of the program that is cut off from its history"};
   }
-  for (const auto& [t, version, had_gradient] : given)
+  for (const auto& [t, version, had_gradient, numel] : given)
     if (t.impl()->version() != version) check_write(t);
   check_own_flags(result.get());
   if (is_written) {

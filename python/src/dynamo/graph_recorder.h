@@ -227,6 +227,7 @@ class GraphRecorder final : public dynamo::Recorder {
   // What an input is a view of the stand-in does not know. Throws Break where autograd refuses the
   // write for it, or where views of the input follow it from now on.
   void check_write(const Tensor& written) const;
+  void check_grown(const Tensor& grown) const;
   // Throws Break where a result follows the tensor that an input is a view of, which does not
   // require gradients as the input does by itself.
   void check_own_flags(PyObject* result);

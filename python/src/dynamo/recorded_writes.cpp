@@ -116,6 +116,17 @@ void GraphRecorder::check_write(const Tensor& written) const {
   }
 }
 
+// resize_ gives more memory to a tensor of the program, or to one that others look into: no value
+// of a graph is that.
+void GraphRecorder::check_grown(const Tensor& grown) const {
+  if (input_of_.contains(grown.impl())) throw Break{"a tensor of the program that becomes larger"};
+  for (const fx::Node* node : since(0))
+    dispatch::for_each_tensor(node->val(), [&](const Tensor& t) {
+      if (t.defined() && t.impl() != grown.impl() && t.storage() == grown.storage())
+        throw Break{"a tensor with views that becomes larger"};
+    });
+}
+
 // A view that was not recorded requires gradients where its base does.
 void GraphRecorder::check_own_flags(PyObject* result) {
   for_each_tensor(result, [&](PyObject* o) {

@@ -251,15 +251,15 @@ std::vector<const void*> Capture::pending_writes() {
       continue;
     }
     for (const Owned& item : twin->added) writes.insert(writes.end(), {own, item.get()});
-    Owned items(need(PySequence_List(own)));
-    for (Py_ssize_t i = 0; twin->is_open && i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* item = PyList_GET_ITEM(items.get(), i);
+    Owned items(need(items_in_order(own)));
+    for (Py_ssize_t i = 0; twin->is_open && i < PyTuple_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
       const bool is_known = static_cast<size_t>(i) < twin->snapshot.size() &&
                             twin->snapshot[static_cast<size_t>(i)] == item;
       if (!is_known) writes.insert(writes.end(), {own, item});
     }
     if (twin->is_open &&
-        PyList_GET_SIZE(items.get()) < static_cast<Py_ssize_t>(twin->snapshot.size()))
+        PyTuple_GET_SIZE(items.get()) < static_cast<Py_ssize_t>(twin->snapshot.size()))
       writes.push_back(own);
   }
   for (const auto& [object, outside] : outside_)

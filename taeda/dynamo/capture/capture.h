@@ -484,6 +484,9 @@ class Capture final : public Capturing {
   Flow call_instruction(State& state, int argument);
   Flow call_kw(State& state, int argument);
   Flow call_function_ex(State& state, int argument);
+  PyObject* module_of(PyObject* name);
+  Owned absolute_name(const State& state, PyObject* name, PyObject* level);
+  void load_parts(PyObject* package, PyObject* package_name, PyObject* names);
   Flow import_name(State& state, int argument);
   Flow import_from(State& state, int argument);
   Flow return_generator(State& state, int argument);
@@ -501,6 +504,7 @@ class Capture final : public Capturing {
                    const std::vector<Owned>& operands) const;
   Flow push_exc_info(State& state, int argument);
   Flow check_exc_match(State& state, int argument);
+  Flow raise_varargs(State& state, int argument);
   Flow reraise(State& state, int argument);
   // ---- assertions (assertions.cpp) ----
   static const Instruction* fails_unless(const State& state, const Instruction& jump, bool truth);

@@ -88,11 +88,12 @@ void Capture::check_ends_in(PyObject* container) {
     throw Break{"a write to a container of objects whose end the program notices"};
 }
 
-// A list, null where nothing is to be checked.
+// A tuple, null where nothing is to be checked.
 Owned Capture::items_of(PyObject* container) {
   if (container_of(Py_TYPE(container)) == nullptr) return Owned();
-  return Owned(
-      need(PyDict_Check(container) ? PyDict_Values(container) : PySequence_List(container)));
+  if (!PyDict_Check(container)) return Owned(need(items_in_order(container)));
+  const Owned values(need(PyDict_Values(container)));
+  return Owned(need(PyList_AsTuple(values.get())));
 }
 
 // A weak reference shows the end of an object to whoever asks it.
@@ -100,9 +101,9 @@ void Capture::check_references(PyObject* container, const Owned& items) const {
   if (!items) return;
   const Owned left = items_of(container);
   PyObject** begin = PySequence_Fast_ITEMS(items.get());
-  PyObject** end = begin + PyList_GET_SIZE(items.get());
+  PyObject** end = begin + PyTuple_GET_SIZE(items.get());
   PyObject** rest = PySequence_Fast_ITEMS(left.get());
-  PyObject** rest_end = rest + PyList_GET_SIZE(left.get());
+  PyObject** rest_end = rest + PyTuple_GET_SIZE(left.get());
   std::tie(begin, rest) = std::mismatch(begin, end, rest, rest_end);
   if (begin == end) return;  // nothing was lost
   const std::unordered_set<PyObject*> kept(rest, rest_end);

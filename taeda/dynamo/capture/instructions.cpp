@@ -72,6 +72,7 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("PUSH_EXC_INFO", &Capture::push_exc_info);
     own("CHECK_EXC_MATCH", &Capture::check_exc_match);
     own("RERAISE", &Capture::reraise);
+    own("RAISE_VARARGS", &Capture::raise_varargs);
     own("FOR_ITER", &Capture::for_iter);
     own("LOAD_SUPER_ATTR", &Capture::load_super_attr);
     own("FORMAT_VALUE", &Capture::format_value);

@@ -227,12 +227,13 @@ bool Capture::is_changed(const Twin& twin, PyObject* own) {
     return twin.is_open && PyDict_GET_SIZE(own) < PyDict_GET_SIZE(twin.seen.get());
   }
   if (!twin.is_open) return false;
-  const Owned items(need(PySequence_List(own)));
+  const Owned items(need(items_in_order(own)));
   const auto count = static_cast<Py_ssize_t>(twin.snapshot.size());
-  if (PyList_GET_SIZE(items.get()) != count) return true;
+  if (PyTuple_GET_SIZE(items.get()) != count) return true;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = twin.snapshot[static_cast<size_t>(i)];
-    if (PySet_Check(own) ? PySet_Contains(own, item) != 1 : PyList_GET_ITEM(items.get(), i) != item)
+    if (PySet_Check(own) ? PySet_Contains(own, item) != 1
+                         : PyTuple_GET_ITEM(items.get(), i) != item)
       return true;
   }
   return false;

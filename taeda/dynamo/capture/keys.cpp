@@ -27,18 +27,20 @@ bool is_found_by_identity(PyObject* object) {
 Owned constant_key(PyObject* key) {
   if (python::is_symint(key)) return Owned(need(PyNumber_Long(key)));
   if (python::is_symfloat(key)) return Owned(need(PyNumber_Float(key)));
-  if (!PyTuple_CheckExact(key)) return Owned(Py_NewRef(key));
-  std::vector<Owned> items;
+  if (!PyTuple_Check(key)) return Owned(Py_NewRef(key));
+  const Py_ssize_t count = num_fields(key);
+  Owned items(need(PyTuple_New(count)));
   bool is_same = true;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
-    items.push_back(constant_key(PyTuple_GET_ITEM(key, i)));
-    is_same &= items.back().get() == PyTuple_GET_ITEM(key, i);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Owned item = constant_key(PyTuple_GET_ITEM(key, i));
+    is_same &= item.get() == PyTuple_GET_ITEM(key, i);
+    PyTuple_SET_ITEM(items.get(), i, item.release());
   }
   if (is_same) return Owned(Py_NewRef(key));
-  Owned made(need(PyTuple_New(PyTuple_GET_SIZE(key))));
-  for (size_t i = 0; i < items.size(); ++i)
-    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), items[i].release());
-  return made;
+  // A Size or a named tuple of constants is as good as the one that the program made.
+  if (_PyObject_GetDictPtr(key) != nullptr)
+    throw Break{std::string("a key of class ") + Py_TYPE(key)->tp_name + " that holds sizes"};
+  return Owned(need(make_tuple(Py_TYPE(key), items.get())));
 }
 
 // A function that was read from the program is known by its code alone; one that a path gives may

@@ -215,6 +215,14 @@ Flow Capture::check_exc_match(State& state, int argument) {
   return run::CHECK_EXC_MATCH_(state, argument);
 }
 
+// An exception from before is told of each line that raises it.
+Flow Capture::raise_varargs(State& state, int argument) {
+  if (argument > 0 && PyExceptionInstance_Check(state.peek(argument)) &&
+      find(state.peek(argument)) != nullptr)
+    throw Break{"a raise of an exception from before"};
+  return run::RAISE_VARARGS_(state, argument);
+}
+
 // The end of `finally`. Leaving a function writes the caller's line into the exception: one of the
 // program's own gets it once, when the program runs.
 Flow Capture::reraise(State& state, int argument) {

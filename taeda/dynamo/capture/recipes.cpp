@@ -322,7 +322,7 @@ class Recipes {
 
   void fill_container(int made, PyObject* object) {
     if (PyDict_Check(object)) return fill_dict(Action::Kind::FillDict, made, object);
-    Owned items(need(PySequence_Tuple(object)));
+    Owned items(need(items_in_order(object)));
     capture_.keep(items.get());
     Action fill{.kind = PySet_Check(object) ? Action::Kind::FillSet : Action::Kind::FillList,
                 .target = made};
@@ -648,14 +648,14 @@ class Recipes {
     PyObject* own = capture_.stand_ins_.at(twin.original);
     if (PyList_Check(own) || Py_IS_TYPE(own, deque_type())) {
       if (!twin.is_open) return append_unseen(twin);
-      Owned items(need(PySequence_List(own)));
+      Owned items(need(items_in_order(own)));
       if (has_items(items.get(), twin.snapshot)) return;
       capture_.keep(items.get());
-      if (!PyList_Check(own) && twin.snapshot.size() == size_t(PyList_GET_SIZE(items.get())))
+      if (!PyList_Check(own) && twin.snapshot.size() == size_t(PyTuple_GET_SIZE(items.get())))
         return write_deque(twin, items.get());
       Action write{.kind = Kind::WriteList, .target = path(twin.source)};
-      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
-        write.parts.push_back(value(PyList_GET_ITEM(items.get(), i)));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+        write.parts.push_back(value(PyTuple_GET_ITEM(items.get(), i)));
       add(std::move(write));
       return;
     }
@@ -666,7 +666,7 @@ class Recipes {
         is_same = PySet_Contains(own, twin.snapshot[i]) == 1;
       if (is_same) return;
       Action write{.kind = Kind::WriteSet, .target = path(twin.source)};
-      Owned items(need(PySequence_Tuple(own)));
+      Owned items(need(items_in_order(own)));
       capture_.keep(items.get());
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
         write.parts.push_back(value(PyTuple_GET_ITEM(items.get(), i)));
@@ -690,7 +690,7 @@ class Recipes {
     static PyObject* const set = imported("operator", "setitem");
     const int target = path(twin.source);
     for (size_t i = 0; i < twin.snapshot.size(); ++i) {
-      PyObject* item = PyList_GET_ITEM(items, i);
+      PyObject* item = PyTuple_GET_ITEM(items, i);
       if (item == twin.snapshot[i]) continue;
       Owned place(need(PyLong_FromSize_t(i)));
       const int at = constant(place.get()), part = value(item);
@@ -698,9 +698,9 @@ class Recipes {
     }
   }
 
-  static bool has_items(PyObject* list, const std::vector<PyObject*>& items) {
-    PyObject* const* begin = PySequence_Fast_ITEMS(list);
-    return std::equal(items.begin(), items.end(), begin, begin + PyList_GET_SIZE(list));
+  static bool has_items(PyObject* tuple, const std::vector<PyObject*>& items) {
+    PyObject* const* begin = PySequence_Fast_ITEMS(tuple);
+    return std::equal(items.begin(), items.end(), begin, begin + PyTuple_GET_SIZE(tuple));
   }
 
   // Keys that are gone or moved, then keys whose values are others, in the order of the dict.

@@ -133,6 +133,12 @@ PyObject* keys_in_order(PyObject* container) {
   return keys ? PySequence_Tuple(keys.get()) : nullptr;
 }
 
+PyObject* items_in_order(PyObject* container) {
+  if (PyList_Check(container)) return PyList_AsTuple(container);
+  if (PyAnySet_Check(container)) return keys_in_order(container);
+  return PySequence_Tuple(container);
+}
+
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
   return PyODict_Check(dict) ? PyODict_SetItem(dict, key, value) : PyDict_SetItem(dict, key, value);
 }

@@ -113,6 +113,8 @@ bool is_thread_local(PyTypeObject* type);
 // The keys of a dict, or the members of a set, in its order and as a tuple, whatever its class
 // says; null with an error.
 PyObject* keys_in_order(PyObject* container);
+// The same of what a list, a set or a deque holds.
+PyObject* items_in_order(PyObject* container);
 // Writes to dicts and ordered dicts, which keep their order beside their items, without what a
 // class of the program does at a write.
 int set_dict_item(PyObject* dict, PyObject* key, PyObject* value);

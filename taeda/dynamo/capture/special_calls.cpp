@@ -428,9 +428,9 @@ void note_contents(PyObject* object, const IsOutside& is_outside,
       go_on(value);
     }
   } else if (PyAnySet_Check(object)) {
-    Owned items(need(PySequence_List(object)));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i)
-      go_on(PyList_GET_ITEM(items.get(), i));
+    Owned items(need(items_in_order(object)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
+      go_on(PyTuple_GET_ITEM(items.get(), i));
   } else if (PyObject** const fields = _PyObject_GetDictPtr(object);
              fields && !PyType_Check(object) && !PyModule_Check(object)) {
     go_on(*fields);

@@ -485,7 +485,7 @@ void Capture::open(PyObject* object) {
   if (twin->is_open) return;
   if (PyDict_Check(object)) return open_dict(*twin, object);
   PyObject* real = twin->original;
-  Owned items(need(PyAnySet_Check(real) ? keys_in_order(real) : PySequence_Tuple(real)));
+  Owned items(need(items_in_order(real)));
   std::vector<Owned> own;
   const bool has_objects = PyAnySet_Check(object) && !are_constants(items.get());
   if (has_objects) {
