@@ -1,6 +1,5 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
-import functools
 import warnings
 
 from taeda import _C
@@ -28,7 +27,6 @@ __all__ = [
     "make_body",
     "make_exception",
     "make_fake_mode",
-    "make_partial",
     "on_plain_tensors",
     "remove_hook",
     "replays_writes",
@@ -253,10 +251,6 @@ def on_plain_tensors(function):
             return function(*args)
 
     return run
-
-
-def make_partial(function, args, keywords):
-    return functools.partial(function, *args, **keywords)
 
 
 def make_dict_iterator(of, name, count, is_reversed):

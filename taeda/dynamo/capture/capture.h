@@ -64,6 +64,9 @@ bool has_end(PyObject* object);
 bool holds_end(PyObject* object);
 // Whether it tells of too little memory or stack, of which a capture needs more than its program.
 bool is_lack_of_room(PyObject* exception);
+// What gives __dict__ of a class, which its class may have another attribute by the name of: a new
+// reference.
+PyObject* getter_of_names();
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -539,6 +542,7 @@ class Capture final : public Capturing {
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
+  std::unordered_map<PyObject*, PyTypeObject*> names_of_;  // dicts of names of classes
   int64_t scope_began_at_ = 0;  // of locks, function transforms and others
   bool is_in_transform_ = false;
   std::map<uint64_t, int64_t> transforms_began_at_;   // by the number of their outermost level

@@ -136,6 +136,26 @@ bool goes_backwards(PyTypeObject* type) {
          type == &PyDictRevIterItem_Type;
 }
 
+Owned place_in_dict(PyObject* iterator, PyObject* dict) {
+  if (!state_of(iterator)) return Owned();
+  Owned left(need(PyObject_CallMethod(iterator, "__length_hint__", nullptr)));
+  const PyTypeObject* type = Py_TYPE(iterator);
+  const char* kind = type == &PyDictIterKey_Type || type == &PyDictRevIterKey_Type       ? "keys"
+                     : type == &PyDictIterValue_Type || type == &PyDictRevIterValue_Type ? "values"
+                                                                                         : "items";
+  const Py_ssize_t taken = PyDict_GET_SIZE(dict) - PyLong_AsSsize_t(left.get());
+  return Owned(need(
+      Py_BuildValue("(snO)", kind, taken, goes_backwards(Py_TYPE(iterator)) ? Py_True : Py_False)));
+}
+
+bool refuses_deque(PyObject* iterator, PyObject* deque) {
+  if (!Py_IS_TYPE(deque, deque_type())) return false;
+  const Owned item(PyIter_Next(iterator));
+  const bool is_refused = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return is_refused;
+}
+
 PyObject* iterated_by_keys(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
   if (!refuses_changes(type)) return nullptr;

@@ -19,7 +19,16 @@ class Recipes {
   int value(PyObject* object) {
     if (const auto known = steps_.find(object); known != steps_.end()) return known->second;
     capture_.keep(object);
-    return make(object);
+    // Containers are noted before what they hold, and methods may be made twice; nothing else can
+    // be made of itself.
+    const bool is_method = PyMethod_Check(object) || PyCFunction_Check(object);
+    if (!is_method && !begun_values_.insert(object).second)
+      throw Abandoned{std::string("an object of class ") + Py_TYPE(object)->tp_name +
+                      " that holds itself lives on behind a break"};
+    const int made = make(object);
+    begun_values_.erase(object);
+    if (begun_values_.empty()) fill_cells();
+    return made;
   }
 
   // Tensors of the program get their data first: calls behind the graph ask them.
@@ -198,9 +207,8 @@ class Recipes {
     using Kind = Action::Kind;
     if (const auto caller = capture_.callers_.find(object); caller != capture_.callers_.end())
       return note(object, value(caller->second));
-    const Capture::Outside* outside = capture_.find(object);
-    if (outside != nullptr && outside->source >= 0) return note(object, path(outside->source));
-    if (outside != nullptr) return effect(object);
+    if (const Capture::Outside* outside = capture_.find(object))
+      return outside->source < 0 ? effect(object) : note(object, path(outside->source));
     if (capture_.recorder_.is_value(object)) return output(object);
     if (PyLong_CheckExact(object) && capture_.is_address(object)) return address(object);
     if (PyCFunction_Check(object)) return native_method(object);
@@ -242,10 +250,7 @@ class Recipes {
     }
     if (PyCell_Check(object)) {
       const int made = note(object, add({.kind = Kind::Cell}));
-      if (PyObject* contents = PyCell_GET(object)) {
-        const int part = value(contents);
-        add({.kind = Kind::FillCell, .target = made, .parts = {part}});
-      }
+      if (PyCell_GET(object) != nullptr) cells_.push_back(object);
       return made;
     }
     if (PyMethod_Check(object)) {
@@ -255,6 +260,16 @@ class Recipes {
     }
     if (PyFunction_Check(object)) return function(object);
     return other(object);
+  }
+
+  // Behind the functions that share the cells, which may hold these functions.
+  void fill_cells() {
+    while (!cells_.empty()) {
+      PyObject* cell = cells_.back();
+      cells_.pop_back();
+      const int part = value(PyCell_GET(cell));
+      add({.kind = Action::Kind::FillCell, .target = steps_.at(cell), .parts = {part}});
+    }
   }
 
   // Of the object that the run makes or has in place of the one of the capture.
@@ -472,27 +487,13 @@ class Recipes {
   // refuse what the region itself wrote.
   int dict_iterator(PyObject* object, PyObject* dict) {
     static PyObject* const make = imported("taeda.compiler._capture", "make_dict_iterator");
-    if (Owned rest(PyObject_CallMethod(object, "__reduce__", nullptr)); !rest) {
-      PyErr_Clear();
-      throw Abandoned{"an iterator of a dict whose size changed lives on behind a break"};
-    }
-    Owned left(need(PyObject_CallMethod(object, "__length_hint__", nullptr)));
-    const Py_ssize_t num_left = PyLong_AsSsize_t(left.get());
-    PyTypeObject* type = Py_TYPE(object);
-    const char* kind = type == &PyDictIterKey_Type || type == &PyDictRevIterKey_Type ? "keys"
-                       : type == &PyDictIterValue_Type || type == &PyDictRevIterValue_Type
-                           ? "values"
-                           : "items";
-    PyObject* is_reversed = goes_backwards(type) ? Py_True : Py_False;
-    Owned name(need(PyUnicode_InternFromString(kind)));
-    Owned taken(need(PyLong_FromSsize_t(PyDict_GET_SIZE(dict) - num_left)));
+    const Owned place = place_in_dict(object, dict);
+    if (!place) throw Abandoned{"an iterator of a dict whose size changed lives on behind a break"};
     write_first(dict);
-    const int of = value(dict);
-    const int named = constant(name.get()), count = constant(taken.get());
-    const int backwards = constant(is_reversed);
-    return note(
-        object,
-        add({.kind = Action::Kind::Call, .parts = {of, named, count, backwards}, .object = make}));
+    Action call{.kind = Action::Kind::Call, .parts = {value(dict)}, .object = make};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(place.get()); ++i)
+      call.parts.push_back(constant(PyTuple_GET_ITEM(place.get(), i)));
+    return note(object, add(std::move(call)));
   }
 
   int set_iterator(PyObject* object, PyObject* set) {
@@ -503,16 +504,16 @@ class Recipes {
     return note(object, add({.kind = Action::Kind::Call, .parts = {of, count}, .object = make}));
   }
 
-  // An iterator of a deque that was written to behind it refuses to go on, as no new one does. It
-  // tells when it is asked, and it is asked no more.
-  static void check_goes_on(PyObject* iterator, PyObject* arguments) {
-    if (PyTuple_GET_SIZE(arguments) == 0 ||
-        !Py_IS_TYPE(PyTuple_GET_ITEM(arguments, 0), deque_type()))
-      return;
-    const Owned item(PyIter_Next(iterator));
-    if (!PyErr_Occurred()) return;
-    PyErr_Clear();
-    throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
+  // What a dict shows of itself, or types.MappingProxyType of a mapping.
+  int view(PyObject* object, PyObject* mapping) {
+    const bool is_proxy = Py_IS_TYPE(object, &PyDictProxy_Type);
+    const auto names = capture_.names_of_.find(mapping);
+    const bool is_of_class = is_proxy && names != capture_.names_of_.end();
+    Owned make(is_of_class ? getter_of_names()
+               : is_proxy  ? Py_NewRef(reinterpret_cast<PyObject*>(&PyDictProxy_Type))
+                           : need(maker_of_view(object)));
+    const int of = value(is_of_class ? reinterpret_cast<PyObject*>(names->second) : mapping);
+    return note(object, add({.kind = Action::Kind::Call, .parts = {of}, .object = make.get()}));
   }
 
   int of_plain_value(PyObject* object, PyObject* plain) {
@@ -543,13 +544,17 @@ class Recipes {
       return made;
     }
     if (type == deque_type()) {
+      static PyObject* const extend =
+          PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "extend");
       Owned items(need(PySequence_List(object)));
-      Owned longest(need(PyObject_GetAttrString(object, "maxlen")));
-      for (Owned* part : {&items, &longest}) capture_.keep(part->get());
-      const int list = value(items.get()), limit = value(longest.get());
-      return note(object, add({.kind = Kind::Call,
-                               .parts = {list, limit},
-                               .object = reinterpret_cast<PyObject*>(type)}));
+      Owned longest(need(PyObject_GetAttrString(object, "maxlen"))), none(need(PyTuple_New(0)));
+      for (Owned* part : {&items, &longest, &none}) capture_.keep(part->get());
+      const int empty = value(none.get()), limit = value(longest.get());
+      const int made = note(object, add({.kind = Kind::Call,
+                                         .parts = {empty, limit},
+                                         .object = reinterpret_cast<PyObject*>(type)}));
+      add({.kind = Kind::Call, .parts = {made, value(items.get())}, .object = extend});
+      return made;
     }
     if (type == defaultdict_type()) {
       Owned factory(need(PyObject_GetAttrString(object, "default_factory")));
@@ -561,6 +566,7 @@ class Recipes {
       fill_dict(Kind::FillDict, made, object);
       return made;
     }
+    if (PyObject* mapping = shown_mapping(object)) return view(object, mapping);
     if (PyExceptionInstance_Check(object)) return exception(object);
     if (const Owned plain = plain_value(object)) return of_plain_value(object, plain.get());
     if (is_python_generator(object)) {
@@ -579,15 +585,14 @@ class Recipes {
           add({.kind = Kind::Call, .parts = {of}, .object = reinterpret_cast<PyObject*>(type)}));
     }
     if (is_partial(object)) {
-      Owned func(need(PyObject_GetAttrString(object, "func")));
-      Owned args(need(PyObject_GetAttrString(object, "args")));
-      Owned keywords(need(PyObject_GetAttrString(object, "keywords")));
-      static PyObject* const make = imported("taeda.compiler._capture", "make_partial");
-      for (Owned* part : {&func, &args, &keywords}) capture_.keep(part->get());
-      const int of = value(func.get()), given = value(args.get()), named = value(keywords.get());
-      const int made =
-          note(object, add({.kind = Kind::Call, .parts = {of, given, named}, .object = make}));
-      fill_attributes(made, object);
+      // Of any function at first: its arguments may hold it.
+      auto* of = reinterpret_cast<PyObject*>(type);
+      const int any = add({.kind = Kind::Constant, .object = of});
+      const int made = note(object, add({.kind = Kind::Call, .parts = {any}, .object = of}));
+      Owned reduced(need(PyObject_CallMethod(object, "__reduce__", nullptr)));
+      capture_.keep(reduced.get());
+      PyObject* state = PyTuple_GET_ITEM(reduced.get(), 2);
+      add({.kind = Kind::SetState, .target = made, .parts = {value(state)}});
       return made;
     }
     if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
@@ -611,7 +616,9 @@ class Recipes {
     }
     capture_.keep(reduced.get());
     PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
-    check_goes_on(object, arguments);
+    // As no new one does.
+    if (PyTuple_GET_SIZE(arguments) > 0 && refuses_deque(object, PyTuple_GET_ITEM(arguments, 0)))
+      throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
     Action call{.kind = Kind::Call, .object = PyTuple_GET_ITEM(reduced.get(), 0)};
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); ++i) {
       write_first(PyTuple_GET_ITEM(arguments, i));
@@ -738,6 +745,8 @@ class Recipes {
   Capture& capture_;
   Entry& entry_;
   std::unordered_map<PyObject*, int> steps_;
+  std::unordered_set<PyObject*> begun_values_;      // that are being made
+  std::vector<PyObject*> cells_;                    // whose contents are made later
   std::unordered_set<const Capture::Twin*> begun_;  // that were written to, or are being
   std::vector<int> written_;                        // sources
   std::vector<size_t> early_writes_;                // steps that are before the other writes
