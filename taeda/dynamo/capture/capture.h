@@ -367,6 +367,8 @@ class Capture final : public Capturing {
   PyObject* make_generator(const Call& call);
   // ---- iterators of the program (iterators.cpp) ----
   PyObject* next_of(PyObject* iterator);
+  static PyObject* function_of_slot(const Call& call);
+  PyObject* number_of_tensor(const Call& call);
   PyObject* call_next(const Call& call);
   bool is_changed(PyObject* container);
   static bool is_changed(const Twin& twin, PyObject* own);

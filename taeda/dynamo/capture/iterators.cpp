@@ -2,6 +2,7 @@
 // The capture looks at what they will give without taking it; the run takes as many behind the
 // graph.
 #include <algorithm>
+#include <string_view>
 
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/evaluator/handlers.h"
@@ -291,6 +292,21 @@ Flow Capture::for_iter(State& state, int argument) {
   state.jump();
   state.next += PY_MINOR_VERSION - 11;
   return Flow::Next;
+}
+
+// iter and next, as C has them behind list.__iter__ and list_iterator.__next__; null for others.
+PyObject* Capture::function_of_slot(const Call& call) {
+  static PyObject* const iter = imported("builtins", "iter");
+  static PyObject* const next = imported("builtins", "next");
+  if (!Py_IS_TYPE(call.callable, &PyWrapperDescr_Type) || call.values.size() != 1) return nullptr;
+  const auto* slot = reinterpret_cast<PyWrapperDescrObject*>(call.callable);
+  const PyTypeObject* type = Py_TYPE(call.values[0]);
+  const std::string_view name = slot->d_base->name;
+  const auto is_of = [&](auto* function) {
+    return reinterpret_cast<void*>(function) == slot->d_wrapped;
+  };
+  if (name == "__iter__" && is_of(type->tp_iter)) return iter;
+  return name == "__next__" && is_of(type->tp_iternext) ? next : nullptr;
 }
 
 // next(iterator[, default])
