@@ -1,6 +1,7 @@
 """Changes of objects that a compiled program read: of attributes, classes, modules and enums."""
 
 import enum
+import operator
 import types
 
 import pytest
@@ -219,3 +220,26 @@ def test_a_class_of_descriptors_that_gets_a_setter_is_noticed():
         ],
         X,
     )
+
+
+def test_objects_that_are_known_by_identity():
+    """They are hashed and compared as the program's own, whatever stands for them."""
+    values, error = {1: 2}.values(), ValueError(1)
+
+    def program(x, values, error):
+        same = (error == error, error != KeyError(1), operator.eq(error, values), values == values)
+        return x + 1, hash(values), hash(error), same
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for given in ((values, error), (values, error), ({1: 3}.values(), error), (values, OSError(1))):
+        got, expected = compiled(X, *given), program(X, *given)
+        assert t.equal(got[0], expected[0]) and got[1:] == expected[1:]
+
+
+def test_texts_of_classes():
+    def program(x, kind):
+        return x + 1, f"{kind} {kind=} {t.nn.Linear!s}", repr(kind)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for kind in (dict, t.nn.Module, OSError, dict):
+        assert compiled(X, kind)[1:] == program(X, kind)[1:]

@@ -188,8 +188,11 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     Owned token = abc_token();
     check(Check::Kind::AbcToken, pin(call.callable), token.get());
   }
+  if (PyObject* number = call_hash(call)) return number;
+  const bool is_comparison = asks_for_identity(call);
   for (PyObject* value : call.values) {
-    if (is_opaque(value)) throw Break{name_of(call.callable) + " of an object that is not known"};
+    if (is_opaque(value) && !is_comparison)
+      throw Break{name_of(call.callable) + " of an object that is not known"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
     if (kind == CallKind::Adds && value == call.values[0])

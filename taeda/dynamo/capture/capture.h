@@ -285,6 +285,10 @@ class Capture final : public Capturing {
   static void check_text_of(PyObject* objects);
   void check_hash(const Call& call);
   void check_hash(PyObject* object);
+  bool is_value_of_c(PyObject* object);
+  bool can_compare(PyObject* a, PyObject* b, bool is_ordered);
+  bool asks_for_identity(const Call& call);
+  PyObject* call_hash(const Call& call);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
   PyObject* in_function(PyObject* called);

@@ -201,14 +201,55 @@ static bool asks_for_equality(int argument) {
   return operation == Py_EQ || operation == Py_NE;
 }
 
+static bool is_compared_by_identity(PyObject* object) {
+  return Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
+// An object of the program of a class of C that has a hash: a date, a decimal number. Nothing
+// changes what it is equal to; of weak references what they refer to does.
+bool Capture::is_value_of_c(PyObject* object) {
+  const Outside* outside = find(object);
+  if (outside == nullptr || !outside->is_opaque || outside->source < 0 ||
+      outside->original != object || PyWeakref_Check(object))
+    return false;
+  static PyObject* const names[] = {PyUnicode_InternFromString("__eq__"),
+                                    PyUnicode_InternFromString("__hash__")};
+  return std::all_of(std::begin(names), std::end(names), [&](PyObject* name) {
+    PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+    return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type);
+  });
+}
+
+// Whether C compares two objects as the program does, some of which nobody looks into; with the
+// guards for it.
+bool Capture::can_compare(PyObject* a, PyObject* b, bool is_ordered) {
+  const auto is_same = [&](PyObject* o) {
+    return !is_opaque(o) || (!is_ordered && is_compared_by_identity(o));
+  };
+  const auto is_fixed = [&](PyObject* o) { return is_value_of_c(o) || is_immutable(o); };
+  const bool is_identity = is_same(a) && is_same(b);
+  if (!is_identity && !(is_fixed(a) && is_fixed(b))) return false;
+  for (PyObject* operand : {a, b})
+    if (!is_identity && is_opaque(operand)) check(Check::Kind::Is, find(operand)->source, operand);
+  check_distinct(a, b);
+  return true;
+}
+
+// Comparisons and hash as functions, of objects that nobody looks into.
+bool Capture::asks_for_identity(const Call& call) {
+  static PyObject* const equal = imported("operator", "eq");
+  static PyObject* const different = imported("operator", "ne");
+  const bool is_known =
+      (call.callable == equal || call.callable == different) && call.values.size() == 2;
+  return is_known && can_compare(call.values[0], call.values[1], /*is_ordered=*/false);
+}
+
 Flow Capture::compare_op(State& state, int argument) {
-  for (int i = 1; i <= 2; ++i) {
-    open_deep(state.peek(i));
-    if (is_opaque(state.peek(i)) || holds_namespace(state.peek(i)))
-      throw Break{"a comparison of objects that are not known"};
-  }
-  check_distinct(state.peek(1), state.peek(2));
   const bool is_ordered = !asks_for_equality(argument);
+  for (int i = 1; i <= 2; ++i) open_deep(state.peek(i));
+  if (!can_compare(state.peek(2), state.peek(1), is_ordered) || holds_namespace(state.peek(1)) ||
+      holds_namespace(state.peek(2)))
+    throw Break{"a comparison of objects that are not known"};
   if (is_address(state.peek(1)) && is_address(state.peek(2)) && !is_ordered) {
     // Different objects stay different.
   } else if (is_address(state.peek(1)) || is_address(state.peek(2)) || is_ordered) {
