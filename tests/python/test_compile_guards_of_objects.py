@@ -1,6 +1,8 @@
 """Changes of objects that a compiled program read: of attributes, classes, modules and enums."""
 
+import datetime
 import enum
+import itertools
 import operator
 import types
 
@@ -243,3 +245,53 @@ def test_texts_of_classes():
     compiled = t.compile(program, backend="eager", fullgraph=True)
     for kind in (dict, t.nn.Module, OSError, dict):
         assert compiled(X, kind)[1:] == program(X, kind)[1:]
+
+
+class Plain:
+    pass
+
+
+COMPARED_BY_C = {
+    "operator": lambda a, b: (operator.eq(a, b), operator.is_(a, b), operator.is_not(a, b)),
+    "methods": lambda a, b: (a.__eq__(b), object.__eq__(a, b)),
+    "bound methods": lambda a, b: (a.__init__ == b.__init__, a.__init__ != b.__init__),
+    "lists": lambda a, b: ([a] == [b], [a] != [b], [(a,)] == [(b,)], [a].__eq__([b])),
+    "tuples and dicts": lambda a, b: ((a, 1) == (b, 1), {1: a} == {1: b}),
+    "searches": lambda a, b: ([b, a].index(a), [a, b].count(a), (a, b).index(b)),
+    "nested searches": lambda a, b: (
+        (a,) in [(b,)],
+        a in {1: b}.values(),
+        (1, a) in {1: b}.items(),
+    ),
+    "functions": lambda a, b: (operator.countOf([a, b], a), operator.contains([a], b)),
+    "iterators": lambda a, b: (len(list(itertools.groupby([a, b]))), [*map(operator.eq, [a], [b])]),
+}
+
+
+@pytest.mark.parametrize("make", [Plain, Exception, lambda: t.nn.Linear(1, 1), lambda: lambda: 1])
+@pytest.mark.parametrize("compare", COMPARED_BY_C.values(), ids=COMPARED_BY_C)
+def test_two_objects_that_c_compares_stay_two(compare, make):
+    one, other = make(), make()
+    compiled = t.compile(lambda x, a, b: (x + 1, compare(a, b)), backend="eager")
+    for a, b in ((one, other), (one, one), (other, one), (other, other), (one, other)):
+        assert compiled(X, a, b)[1] == compare(a, b)
+
+
+def test_values_of_c_are_compared():
+    day, days = datetime.date(2020, 1, 2), [datetime.date(2021, 1, 2)]
+
+    def program(x):
+        return x + 1, (day == days[0], day < days[0], operator.ne(day, days[0])), hash(day)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for other in (days[0], datetime.date(2020, 1, 2), days[0]):
+        days[0] = other
+        assert compiled(X)[1:] == program(X)[1:]
+
+
+def test_values_of_c_in_lists_are_compared():
+    compiled = t.compile(lambda x, a, b: (x + 1, [a] == [b], b in (a,)), backend="eager")
+    for day in (1, 2, 1):
+        assert compiled(X, datetime.date(2020, 1, 1), datetime.date(2020, 1, day))[1:] == (
+            (day == 1,) * 2
+        )

@@ -202,6 +202,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   }
   check_text(call);
   check_hash(call);
+  note_compared(call);
   check_order(call);
   check_addresses(call);
   if (PyObject* number = call_arithmetic(call)) return number;

@@ -288,6 +288,10 @@ class Capture final : public Capturing {
   bool is_value_of_c(PyObject* object);
   bool can_compare(PyObject* a, PyObject* b, bool is_ordered);
   bool asks_for_identity(const Call& call);
+  void note_compared_in(PyObject* object, Seen& seen);
+  void note_compared(PyObject* object, PyObject* container);
+  void note_compared(PyObject* object);
+  void note_compared(const Call& call);
   PyObject* call_hash(const Call& call);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);

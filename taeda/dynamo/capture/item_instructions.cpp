@@ -1,4 +1,4 @@
-// The instructions of a capture that read, write and compare attributes, items and identities.
+// The instructions of a capture that read and write attributes and items.
 #include <algorithm>
 #include <utility>
 
@@ -166,102 +166,9 @@ Flow Capture::contains(State& state, int argument) {
   if (PyAnySet_Check(container) || PyDict_Check(container)) note_identity(value);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
-  if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
-      check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
+  note_compared(value, container);
   is_looked_at_ = true;
   return run::CONTAINS_OP_(state, argument);
-}
-
-// Two objects of the program that are two must stay two.
-void Capture::check_distinct(PyObject* a, PyObject* b) {
-  const Outside* one = find(a);
-  const Outside* other = find(b);
-  if (a == b || one == nullptr || other == nullptr || Py_TYPE(a) != Py_TYPE(b) ||
-      python::is_symbolic(a))  // compared by value
-    return;
-  if (one->source < 0 || other->source < 0) throw Break{"the identity of what only a run knows"};
-  check_pair(Check::Kind::Distinct, one->source, other->source);
-}
-
-Flow Capture::is_op(State& state, int argument) {
-  const auto is_number = [](PyObject* o) {
-    return python::is_symbolic(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o);
-  };
-  if (is_number(state.peek(1)) && is_number(state.peek(2)))
-    for (int i = 1; i <= 2; ++i) Py_SETREF(state.peek(i), number_of(state.peek(i)));
-  check_distinct(state.peek(1), state.peek(2));
-  return run::IS_OP_(state, argument);
-}
-
-// == and !=, as COMPARE_OP has them.
-static bool asks_for_equality(int argument) {
-  constexpr int kShift = PY_MINOR_VERSION == 11 ? 0 : PY_MINOR_VERSION == 12 ? 4 : 5;
-  const int operation = argument >> kShift;
-  return operation == Py_EQ || operation == Py_NE;
-}
-
-static bool is_compared_by_identity(PyObject* object) {
-  return Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-}
-
-// An object of the program of a class of C that has a hash: a date, a decimal number. Nothing
-// changes what it is equal to; of weak references what they refer to does.
-bool Capture::is_value_of_c(PyObject* object) {
-  const Outside* outside = find(object);
-  if (outside == nullptr || !outside->is_opaque || outside->source < 0 ||
-      outside->original != object || PyWeakref_Check(object))
-    return false;
-  static PyObject* const names[] = {PyUnicode_InternFromString("__eq__"),
-                                    PyUnicode_InternFromString("__hash__")};
-  return std::all_of(std::begin(names), std::end(names), [&](PyObject* name) {
-    PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
-    return found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type);
-  });
-}
-
-// Whether C compares two objects as the program does, some of which nobody looks into; with the
-// guards for it.
-bool Capture::can_compare(PyObject* a, PyObject* b, bool is_ordered) {
-  const auto is_same = [&](PyObject* o) {
-    return !is_opaque(o) || (!is_ordered && is_compared_by_identity(o));
-  };
-  const auto is_fixed = [&](PyObject* o) { return is_value_of_c(o) || is_immutable(o); };
-  const bool is_identity = is_same(a) && is_same(b);
-  if (!is_identity && !(is_fixed(a) && is_fixed(b))) return false;
-  for (PyObject* operand : {a, b})
-    if (!is_identity && is_opaque(operand)) check(Check::Kind::Is, find(operand)->source, operand);
-  check_distinct(a, b);
-  return true;
-}
-
-// Comparisons and hash as functions, of objects that nobody looks into.
-bool Capture::asks_for_identity(const Call& call) {
-  static PyObject* const equal = imported("operator", "eq");
-  static PyObject* const different = imported("operator", "ne");
-  const bool is_known =
-      (call.callable == equal || call.callable == different) && call.values.size() == 2;
-  return is_known && can_compare(call.values[0], call.values[1], /*is_ordered=*/false);
-}
-
-Flow Capture::compare_op(State& state, int argument) {
-  const bool is_ordered = !asks_for_equality(argument);
-  for (int i = 1; i <= 2; ++i) open_deep(state.peek(i));
-  if (!can_compare(state.peek(2), state.peek(1), is_ordered) || holds_namespace(state.peek(1)) ||
-      holds_namespace(state.peek(2)))
-    throw Break{"a comparison of objects that are not known"};
-  if (is_address(state.peek(1)) && is_address(state.peek(2)) && !is_ordered) {
-    // Different objects stay different.
-  } else if (is_address(state.peek(1)) || is_address(state.peek(2)) || is_ordered) {
-    for (int i = 1; i <= 2; ++i) need_settled(state.peek(i));
-  } else {
-    settle_met(state.peek(1), state.peek(2));
-  }
-  // 3.13 may ask for the truth of the result.
-  constexpr int kAsBool = PY_MINOR_VERSION >= 13 ? 16 : 0;
-  if ((argument & kAsBool) == 0) return run::COMPARE_OP_(state, argument);
-  const Flow flow = run::COMPARE_OP_(state, argument & ~kAsBool);
-  return flow == Flow::Next ? to_bool(state, 0) : flow;
 }
 
 // On its way into a set or a dict.

@@ -118,7 +118,8 @@ PyObject* Capture::call_hash(const Call& call) {
   // Views of values have stand-ins, whose addresses are others.
   const bool is_by_address = Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
   const bool is_known = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
-                        (outside->is_opaque || (is_by_address && outside->original != object));
+                        (outside->is_opaque ? is_by_address || is_value_of_c(object)
+                                            : is_by_address && outside->original != object);
   if (!is_known) return nullptr;
   check(Check::Kind::Is, outside->source, outside->original);
   return need(PyObject_CallOneArg(hash, outside->original));
