@@ -295,3 +295,10 @@ def test_values_of_c_in_lists_are_compared():
         assert compiled(X, datetime.date(2020, 1, 1), datetime.date(2020, 1, day))[1:] == (
             (day == 1,) * 2
         )
+
+
+def test_methods_of_two_lists_stay_two():
+    one, other = [1], [1]
+    compiled = t.compile(lambda x, a, b: (x + 1, a.append == b.append), backend="eager")
+    for a, b in ((one, other), (one, one), (other, one)):
+        assert compiled(X, a, b)[1] == (a is b)

@@ -123,13 +123,18 @@ void Capture::note_compared_in(PyObject* object, Seen& seen) {
     if (part != nullptr) note_compared_in(part, seen);
   };
   if (PyObject* mapping = shown_mapping(object)) return note(mapping);
+  // Methods are equal when they are of one object.
+  const auto note_owner = [&](PyObject* owner) {
+    const Outside* outside = owner == nullptr ? nullptr : find(owner);
+    if (outside != nullptr && outside->source >= 0) identities_.insert(outside->source);
+  };
   if (PyMethod_Check(object)) {
-    note(PyMethod_GET_FUNCTION(object));
-    return note(PyMethod_GET_SELF(object));
+    note_owner(PyMethod_GET_SELF(object));
+    return note(PyMethod_GET_FUNCTION(object));
   }
-  if (PyCFunction_Check(object)) return note(PyCFunction_GET_SELF(object));
+  if (PyCFunction_Check(object)) return note_owner(PyCFunction_GET_SELF(object));
   if (Py_IS_TYPE(object, &_PyMethodWrapper_Type))
-    return note(Owned(need(PyObject_GetAttrString(object, "__self__"))).get());
+    return note_owner(Owned(need(PyObject_GetAttrString(object, "__self__"))).get());
   if (PyTuple_Check(object) || container_of(Py_TYPE(object)) != nullptr) {
     if (!seen.insert(object).second) return;
     const bool is_deque = Py_IS_TYPE(object, deque_type());
