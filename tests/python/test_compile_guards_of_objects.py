@@ -251,9 +251,18 @@ class Plain:
     pass
 
 
+class Going:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)
+
+
 COMPARED_BY_C = {
     "operator": lambda a, b: (operator.eq(a, b), operator.is_(a, b), operator.is_not(a, b)),
     "methods": lambda a, b: (a.__eq__(b), object.__eq__(a, b)),
+    "searches of iterators": lambda a, b: (a in iter([b]), a in (k for k in [b]), a in Going([b])),
     "bound methods": lambda a, b: (a.__init__ == b.__init__, a.__init__ != b.__init__),
     "lists": lambda a, b: ([a] == [b], [a] != [b], [(a,)] == [(b,)], [a].__eq__([b])),
     "tuples and dicts": lambda a, b: ((a, 1) == (b, 1), {1: a} == {1: b}),

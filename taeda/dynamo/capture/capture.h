@@ -292,6 +292,8 @@ class Capture final : public Capturing {
   void note_compared(PyObject* object, PyObject* container);
   void note_compared(PyObject* object);
   void note_compared(const Call& call);
+  static bool is_found_by_going_on(PyObject* container);
+  void note_same_class(PyObject* object);
   PyObject* call_hash(const Call& call);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);

@@ -173,6 +173,21 @@ void Capture::note_compared(PyObject* object, PyObject* container) {
   if (!PyDict_Check(container) && !PyAnySet_Check(container)) note_compared(container);
 }
 
+// Whether a search asks an iterator for items one by one, which nobody sees but C.
+bool Capture::is_found_by_going_on(PyObject* container) {
+  static PyObject* const name = PyUnicode_InternFromString("__contains__");
+  return _PyType_Lookup(Py_TYPE(container), name) == nullptr;
+}
+
+// The object stays another one than all objects of its class that were met so far.
+void Capture::note_same_class(PyObject* object) {
+  const Outside* own = find(object);
+  if (own == nullptr || recorder_.is_value(object) || is_immutable(object)) return;
+  for (const auto& [other, outside] : outside_)
+    if (Py_TYPE(other) == Py_TYPE(object) && outside.source >= 0)
+      identities_.insert(outside.source);
+}
+
 void Capture::note_compared(const Call& call) {
   if (compares(call.callable))
     for (PyObject* value : call.values) note_compared(value);

@@ -168,7 +168,10 @@ Flow Capture::contains(State& state, int argument) {
     throw Break{"a search for an object that is not known"};
   note_compared(value, container);
   is_looked_at_ = true;
-  return run::CONTAINS_OP_(state, argument);
+  const bool goes_on = is_found_by_going_on(container);
+  const Flow flow = run::CONTAINS_OP_(state, argument);
+  if (goes_on && !is_broken_) note_same_class(value);
+  return flow;
 }
 
 // On its way into a set or a dict.
