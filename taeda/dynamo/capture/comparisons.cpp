@@ -195,17 +195,21 @@ void Capture::note_compared(const Call& call) {
 
 // Comparisons and hash as functions, of objects that nobody looks into.
 bool Capture::asks_for_identity(const Call& call) {
-  static PyObject* const equal = imported("operator", "eq");
-  static PyObject* const different = imported("operator", "ne");
   static PyObject* const is_same = imported("operator", "is_");
   static PyObject* const is_another = imported("operator", "is_not");
   if ((call.callable == is_same || call.callable == is_another) && call.values.size() == 2) {
     check_distinct(call.values[0], call.values[1]);
     return true;
   }
-  const bool is_known =
-      (call.callable == equal || call.callable == different) && call.values.size() == 2;
-  return is_known && can_compare(call.values[0], call.values[1], /*is_ordered=*/false);
+  static PyObject* const equalities[] = {imported("operator", "eq"), imported("operator", "ne")};
+  static PyObject* const orders[] = {imported("operator", "lt"), imported("operator", "le"),
+                                     imported("operator", "gt"), imported("operator", "ge")};
+  const auto is_one = [&](const auto& all) {
+    return std::find(std::begin(all), std::end(all), call.callable) != std::end(all);
+  };
+  const bool is_ordered = is_one(orders);
+  return (is_ordered || is_one(equalities)) && call.values.size() == 2 &&
+         can_compare(call.values[0], call.values[1], is_ordered);
 }
 
 Flow Capture::compare_op(State& state, int argument) {
