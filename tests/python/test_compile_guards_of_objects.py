@@ -1,6 +1,9 @@
 """Changes of objects that a compiled program read: of attributes, classes, modules and enums."""
 
+import datetime
 import enum
+import itertools
+import operator
 import types
 
 import pytest
@@ -219,3 +222,92 @@ def test_a_class_of_descriptors_that_gets_a_setter_is_noticed():
         ],
         X,
     )
+
+
+def test_objects_that_are_known_by_identity():
+    """They are hashed and compared as the program's own, whatever stands for them."""
+    values, error = {1: 2}.values(), ValueError(1)
+
+    def program(x, values, error):
+        same = (error == error, error != KeyError(1), operator.eq(error, values), values == values)
+        return x + 1, hash(values), hash(error), same
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for given in ((values, error), (values, error), ({1: 3}.values(), error), (values, OSError(1))):
+        got, expected = compiled(X, *given), program(X, *given)
+        assert t.equal(got[0], expected[0]) and got[1:] == expected[1:]
+
+
+def test_texts_of_classes():
+    def program(x, kind):
+        return x + 1, f"{kind} {kind=} {t.nn.Linear!s}", repr(kind)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for kind in (dict, t.nn.Module, OSError, dict):
+        assert compiled(X, kind)[1:] == program(X, kind)[1:]
+
+
+class Plain:
+    pass
+
+
+class Going:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)
+
+
+COMPARED_BY_C = {
+    "operator": lambda a, b: (operator.eq(a, b), operator.is_(a, b), operator.is_not(a, b)),
+    "methods": lambda a, b: (a.__eq__(b), object.__eq__(a, b)),
+    "searches of iterators": lambda a, b: (a in iter([b]), a in (k for k in [b]), a in Going([b])),
+    "bound methods": lambda a, b: (a.__init__ == b.__init__, a.__init__ != b.__init__),
+    "lists": lambda a, b: ([a] == [b], [a] != [b], [(a,)] == [(b,)], [a].__eq__([b])),
+    "tuples and dicts": lambda a, b: ((a, 1) == (b, 1), {1: a} == {1: b}),
+    "searches": lambda a, b: ([b, a].index(a), [a, b].count(a), (a, b).index(b)),
+    "nested searches": lambda a, b: (
+        (a,) in [(b,)],
+        a in {1: b}.values(),
+        (1, a) in {1: b}.items(),
+    ),
+    "functions": lambda a, b: (operator.countOf([a, b], a), operator.contains([a], b)),
+    "iterators": lambda a, b: (len(list(itertools.groupby([a, b]))), [*map(operator.eq, [a], [b])]),
+}
+
+
+@pytest.mark.parametrize("make", [Plain, Exception, lambda: t.nn.Linear(1, 1), lambda: lambda: 1])
+@pytest.mark.parametrize("compare", COMPARED_BY_C.values(), ids=COMPARED_BY_C)
+def test_two_objects_that_c_compares_stay_two(compare, make):
+    one, other = make(), make()
+    compiled = t.compile(lambda x, a, b: (x + 1, compare(a, b)), backend="eager")
+    for a, b in ((one, other), (one, one), (other, one), (other, other), (one, other)):
+        assert compiled(X, a, b)[1] == compare(a, b)
+
+
+def test_values_of_c_are_compared():
+    day, days = datetime.date(2020, 1, 2), [datetime.date(2021, 1, 2)]
+
+    def program(x):
+        return x + 1, (day == days[0], day < days[0], operator.lt(day, days[0])), hash(day)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for other in (days[0], datetime.date(2020, 1, 2), days[0]):
+        days[0] = other
+        assert compiled(X)[1:] == program(X)[1:]
+
+
+def test_values_of_c_in_lists_are_compared():
+    compiled = t.compile(lambda x, a, b: (x + 1, [a] == [b], b in (a,)), backend="eager")
+    for day in (1, 2, 1):
+        assert compiled(X, datetime.date(2020, 1, 1), datetime.date(2020, 1, day))[1:] == (
+            (day == 1,) * 2
+        )
+
+
+def test_methods_of_two_lists_stay_two():
+    one, other = [1], [1]
+    compiled = t.compile(lambda x, a, b: (x + 1, a.append == b.append), backend="eager")
+    for a, b in ((one, other), (one, one), (other, one)):
+        assert compiled(X, a, b)[1] == (a is b)

@@ -520,3 +520,48 @@ def test_a_container_that_grows_in_a_break_ends_its_loop(items):
         got, expected = (f(copy.copy(items), wanted, X) for f in (compiled, program))
         assert taeda.equal(got[0], expected[0])
         assert got[1:] == expected[1:]
+
+
+def by_methods(x, items):
+    made = [1, 2, 3].__iter__()
+    first = made.__next__()
+    numbered = enumerate(items).__iter__()
+    pairs = zip([4, 5], reversed([6, 7]).__iter__(), strict=True).__iter__()
+
+    def counted():
+        yield from (8, 9)
+
+    counts = counted().__iter__()
+    rest = (numbered.__next__(), pairs.__next__(), counts.__next__(), list(counts), list(made))
+    try:
+        made.__next__()
+    except StopIteration:
+        first += 10
+    return x * first, rest, made.__iter__() is made
+
+
+def by_methods_of_views(x, items):
+    d = dict.fromkeys(items, 1)
+    keys = d.keys()
+    sizes = (keys.__len__(), d.values().__len__(), d.items().__len__())
+    found = (keys.__contains__(2), keys.isdisjoint({7}), keys.__and__({2}), keys.__or__([9]))
+    return x * len(d), sizes, found, list(d.values().__iter__()), list(keys.__reversed__())
+
+
+def of_the_program(x, items):
+    return x * items.__iter__().__next__(), list(items)
+
+
+@pytest.mark.parametrize(
+    "program, make",
+    [
+        (by_methods, list),
+        (by_methods_of_views, list),
+        (of_the_program, lambda items: dict.fromkeys(items).keys()),
+    ],
+)
+def test_methods_of_iterators_and_views(program, make):
+    compiled = taeda.compile(program, backend="eager", fullgraph=True)
+    for items in ([1, 2], [1, 2], [2, 3, 4]):
+        got, expected = compiled(X, make(items)), program(X, make(items))
+        assert taeda.equal(got[0], expected[0]) and got[1:] == expected[1:]

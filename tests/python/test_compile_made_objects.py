@@ -3,6 +3,7 @@
 import collections
 import copy
 import functools
+import types
 
 import pytest
 from under_test import t
@@ -221,3 +222,112 @@ def test_copies_of_sets():
     got = t.compile(f, backend="eager", fullgraph=True)(t.ones(2))
     assert t.equal(got[0], t.ones(2) + 1) and got[1:] == (own, given, given, frozen)
     assert got[1].tag == [1] and got[1].tag is not own.tag and got[3] is not given
+
+
+def factorial(x):
+    def of(n):
+        return 1 if n < 2 else n * of(n - 1)
+
+    return x + 1, of
+
+
+def parities(x):
+    def is_even(n):
+        return n == 0 or is_odd(n - 1)
+
+    def is_odd(n):
+        return n != 0 and is_even(n - 1)
+
+    return x + 1, is_even, is_odd
+
+
+def cells_of(function):
+    return [cell.cell_contents for cell in function.__closure__]
+
+
+def test_functions_that_call_each_other_are_made_once():
+    for _ in range(2):
+        _, of = t.compile(factorial, backend="eager", fullgraph=True)(t.ones(2))
+        assert cells_of(of)[0] is of and of(5) == 120
+        _, even, odd = t.compile(parities, backend="eager", fullgraph=True)(t.ones(2))
+        assert cells_of(even)[0] is odd and cells_of(odd)[0] is even and even(6)
+
+
+@pytest.mark.parametrize(
+    "make", [list, collections.deque, functools.partial(collections.deque, (), 3)]
+)
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_containers_that_hold_themselves(make, is_broken):
+    def f(x):
+        own = make()
+        own.append(own)
+        own.append(x + 1)
+        if is_broken:
+            t.compiler.graph_break()
+        return own
+
+    compiled = t.compile(f, backend="eager", fullgraph=not is_broken)
+    for _ in range(2):
+        own = compiled(t.ones(2))
+        assert own[0] is own and own[1].tolist() == [2, 2] and type(own) is type(make())
+        assert getattr(own, "maxlen", None) == getattr(make(), "maxlen", None)
+
+
+class Listener:
+    def __init__(self):
+        self.calls = [self.on]
+        self.calls.append(functools.partial(self.on, self.calls))
+        self.calls.append(self.calls.append)
+
+    def on(self, calls):
+        return calls
+
+
+def test_calls_that_their_objects_hold():
+    def f(x, place):
+        return x + 1, Listener().calls[place]
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    t.testing.assert_close(compiled(t.ones(2), 0)[0], t.full((2,), 2.0))
+    on, partial, append = (compiled(t.ones(2), place)[1] for place in range(3))
+    assert on.__self__.calls[0] == on and len(on.__self__.calls) == 3
+    assert partial()[1] is partial and partial.func.__self__.calls is partial()
+    append(5)
+    assert append.__self__[3] == 5 and append.__self__[2] == append
+
+
+def test_a_tuple_that_holds_itself_runs_as_it_is():
+    def f(x):
+        own = ([], x + 1)
+        own[0].append(own)
+        return own
+
+    own = t.compile(f, backend="eager")(t.ones(2))
+    assert own[0][0] is own and own[1].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("make", [dict, collections.OrderedDict, collections.Counter])
+def test_views_live_on(make):
+    def f(x, given):
+        own = make(a=2)
+        own["b"] = 3
+        given["c"] = 4
+        views = (own.keys(), own.values(), own.items(), types.MappingProxyType(own))
+        return x + 1, own, views, (given.keys(), given.items(), types.MappingProxyType(given))
+
+    compiled = t.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        given = make(a=1)
+        _, own, views, others = compiled(t.ones(2), given)
+        own["z"] = given["z"] = 5
+        for got, want in zip(views, (own.keys(), own.values(), own.items()), strict=False):
+            assert type(got) is type(want) and list(got) == list(want)
+        assert views[3] == own and type(views[3]) is types.MappingProxyType
+        assert others[0] == given.keys() and others[1] == given.items() and others[2] == given
+
+
+def test_the_names_of_a_class_live_on():
+    names = t.compile(lambda x: (x + 1, vars(Share)), backend="eager", fullgraph=True)(t.ones(2))[1]
+    Share.later = 1
+    assert names["later"] == 1
+    del Share.later

@@ -526,3 +526,45 @@ def test_an_index_that_a_method_gives_is_one_of_every_graph():
         expected = (written, x[-1], x[None, -1:], x[-2:-1])
         assert all(map(t.equal, program(x), expected))
     assert counters["stats"]["unique_graphs"] == 1
+
+
+class NoNumber:
+    def __int__(self):
+        return "1"
+
+    __float__ = __int__
+
+    def __index__(self):
+        return 1.5  # noqa: PLE0305
+
+
+@pytest.mark.parametrize("convert", [int, float, operator.index, lambda o: [1, 2][o], range])
+def test_methods_that_give_no_number(convert):
+    def program(x):
+        try:
+            return x, convert(NoNumber())
+        except TypeError as error:
+            return x + 1, str(error)
+
+    got = t.compile(program, backend="eager", fullgraph=True)(t.ones(2))
+    assert t.equal(got[0], t.full((2,), 2.0)) and got[1] == program(t.ones(2))[1]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [operator.index, lambda x: x.__index__(), lambda x: x.__int__(), lambda x: x.__float__()],
+)
+def test_numbers_of_tensors_by_their_methods(convert):
+    compiled = t.compile(lambda x: (x * 2, convert(x) + 1), backend="eager", fullgraph=True)
+    for number in (3, 4, 5):
+        assert compiled(t.tensor(number)) == (2 * number, number + 1)
+
+
+def test_an_index_of_a_tensor_of_floats_is_refused():
+    def program(x):
+        try:
+            return operator.index(x)
+        except TypeError as error:
+            return str(error)
+
+    assert t.compile(program, backend="eager")(t.tensor(1.5)) == program(t.tensor(1.5))

@@ -1,6 +1,5 @@
 """What the capture of frames asks of Python: fake modes, and errors by which data decides."""
 
-import functools
 import gc
 import itertools
 import types
@@ -31,7 +30,6 @@ __all__ = [
     "make_body",
     "make_exception",
     "make_fake_mode",
-    "make_partial",
     "on_plain_tensors",
     "remove_hook",
     "replays_writes",
@@ -265,10 +263,6 @@ def on_plain_tensors(function):
             return function(*args)
 
     return run
-
-
-def make_partial(function, args, keywords):
-    return functools.partial(function, *args, **keywords)
 
 
 def make_dict_iterator(of, name, count, is_reversed):

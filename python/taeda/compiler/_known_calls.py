@@ -9,6 +9,7 @@ Python functions are entered. A call of anything else is a break.
 """
 
 import builtins
+import collections
 import sys
 import types
 
@@ -208,6 +209,9 @@ def _builtins():
         yield from _as(PURE, *_methods(kind))
     for kind in (list, dict, set):
         yield from _container_methods(kind)
+    for made in ({}, collections.OrderedDict()):
+        for view in (made.keys(), made.values(), made.items()):
+            yield from _as(PURE, *_methods(type(view)))
     yield from _as(PURE, vars(str)["maketrans"], vars(bytes)["maketrans"])
     yield from _as(PURE, types.MethodType, types.MappingProxyType, types.FunctionType.__get__)
     yield print, TOLD
@@ -419,7 +423,8 @@ _TABLES = {
     "_collections": lambda m: _as(MUTATES, m._count_elements),
     "_functools": lambda m: _as(PURE, m.reduce),
     "_json": _json,
-    "_heapq": lambda m: [(value, MUTATES) for value, _ in _all_pure(m)],
+    # heapq.nlargest calls those with an underscore.
+    "_heapq": lambda m: _as(MUTATES, *(v for n, v in vars(m).items() if "heap" in n)),
     "_operator": _all_pure,
     "_random": _random,
     "_sre": _templates,

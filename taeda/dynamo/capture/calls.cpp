@@ -189,11 +189,13 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     Owned token = abc_token();
     check(Check::Kind::AbcToken, pin(call.callable), token.get());
   }
+  if (PyObject* number = call_hash(call)) return number;
+  const bool is_comparison = asks_for_identity(call);
   Twin* const unseen = unseen_list(call);
   if (unseen != nullptr) check_unwritten(unseen->original);
   for (PyObject* value : call.values) {
     if (unseen != nullptr && value == call.values[0]) continue;
-    if (is_opaque(value) && call.callable != partial)
+    if (is_opaque(value) && !is_comparison && call.callable != partial)
       throw Break{name_of(call.callable) + " of an object that is not known"};
     if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
@@ -204,6 +206,7 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
   }
   check_text(call);
   check_hash(call);
+  note_compared(call);
   check_order(call);
   check_addresses(call);
   if (PyObject* number = call_arithmetic(call)) return number;
@@ -309,6 +312,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   static PyObject* const round_ = builtin("round");
   static PyObject* const eval_ = builtin("eval");
   static PyObject* const next_ = builtin("next");
+  static PyObject* const iter_ = builtin("iter");
   static PyObject* const object_setattr =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
   static PyObject* const object_delattr =
@@ -369,6 +373,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     if (callable == next_ && (count == 1 || count == 2) && is_opaque(values[0]) &&
         PyIter_Check(values[0]))
       return call_next(call);
+    if (callable == iter_ && count == 1 && Py_TYPE(values[0])->tp_iter == PyObject_SelfIter)
+      return Py_NewRef(values[0]);
     if (callable == round_ && count == 2 && python::is_symbolic(values[0])) {
       // An expression of the symbol, as exact as Python's where digits behind the point are asked.
       const bool has_digits = PyLong_CheckExact(values[1]) && PyLong_AsLong(values[1]) >= 0;
@@ -423,21 +429,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       PyObject* found = dict_get(values[0], values[1]);
       return Py_NewRef(found != nullptr ? found : count == 3 ? values[2] : Py_None);
     }
-    // int and float of a tensor are those of its number.
-    const bool is_number = callable == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-                           callable == reinterpret_cast<PyObject*>(&PyFloat_Type);
-    if (is_number && count == 1 && recorder_.takes_numbers() &&
-        recorder_.is_tensor_value(values[0])) {
-      static PyObject* const item = need(
-          PyObject_GetAttrString(reinterpret_cast<PyObject*>(recorder_.plain_class()), "item"));
-      Owned args = tuple_of(call);
-      Owned number(need(recorder_.call(item, args.get(), nullptr)));
-      keep(number.get());
-      PyObject* result = call_builtin({callable, {number.get()}, 1, nullptr}, is_known);
-      if (is_known) return result;
-      is_known = true;
-      return PyObject_CallOneArg(callable, number.get());
-    }
+    if (PyObject* number = number_of_tensor(call)) return number;
     // A symbolic number is the number it stands for, and one of the other kind an expression of it.
     if (count == 1 && (python::is_symint(values[0]) || python::is_symfloat(values[0]))) {
       const bool is_integer = python::is_symint(values[0]);
@@ -626,6 +618,7 @@ PyObject* Capture::call(State& state, Call call) {
       call.callable = descriptor;
     }
   }
+  if (PyObject* function = function_of_slot(call)) call.callable = function;
   if (PyObject* classes = call_subclasses(call)) return classes;
   if (PyObject* none = clear_frame(call)) return none;
   if (call.callable == reinterpret_cast<PyObject*>(&PySuper_Type) && call.values.empty())

@@ -66,6 +66,9 @@ bool has_end(PyObject* object);
 bool holds_end(PyObject* object);
 // Whether it tells of too little memory or stack, of which a capture needs more than its program.
 bool is_lack_of_room(PyObject* exception);
+// What gives __dict__ of a class, which its class may have another attribute by the name of: a new
+// reference.
+PyObject* getter_of_names();
 // Of a function or class, as people know it.
 std::string name_of(PyObject* callable);
 bool is_enum_class(PyTypeObject* type);
@@ -284,6 +287,16 @@ class Capture final : public Capturing {
   static void check_text_of(PyObject* objects);
   void check_hash(const Call& call);
   void check_hash(PyObject* object);
+  bool is_value_of_c(PyObject* object);
+  bool can_compare(PyObject* a, PyObject* b, bool is_ordered);
+  bool asks_for_identity(const Call& call);
+  void note_compared_in(PyObject* object, Seen& seen);
+  void note_compared(PyObject* object, PyObject* container);
+  void note_compared(PyObject* object);
+  void note_compared(const Call& call);
+  static bool is_found_by_going_on(PyObject* container);
+  void note_same_class(PyObject* object);
+  PyObject* call_hash(const Call& call);
   // Puts one that the hook would not see into a function of Python.
   void put_in_function(Call& call);
   PyObject* in_function(PyObject* called);
@@ -370,6 +383,8 @@ class Capture final : public Capturing {
   PyObject* make_generator(const Call& call);
   // ---- iterators of the program (iterators.cpp) ----
   PyObject* next_of(PyObject* iterator);
+  static PyObject* function_of_slot(const Call& call);
+  PyObject* number_of_tensor(const Call& call);
   PyObject* call_next(const Call& call);
   bool is_changed(PyObject* container);
   static bool is_changed(const Twin& twin, PyObject* own);
@@ -550,6 +565,7 @@ class Capture final : public Capturing {
   int64_t last_generator_at_ = 0;  // where one was made last
   // What calls gave, by address: the last one.
   std::unordered_map<PyObject*, int64_t> made_at_;
+  std::unordered_map<PyObject*, PyTypeObject*> names_of_;  // dicts of names of classes
   int64_t scope_began_at_ = 0;  // of locks, function transforms and others
   bool is_in_transform_ = false;
   std::map<uint64_t, int64_t> transforms_began_at_;   // by the number of their outermost level

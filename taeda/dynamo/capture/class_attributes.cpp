@@ -6,16 +6,19 @@
 
 namespace taeda::dynamo {
 
+PyObject* getter_of_names() {
+  static PyObject* const name = interned("__dict__");
+  return need(PyObject_GetAttrString(_PyType_Lookup(&PyType_Type, name), "__get__"));
+}
+
 // __dict__ of a class: a view of a dict with stand-ins. The class does not change.
 PyObject* Capture::names_of_class(PyTypeObject* type) {
   const Capture* other = this->other();
   if (!class_writes_.empty() || (other != nullptr && !other->class_writes_.empty()))
     throw Break{"the names of a class behind a write to one"};
   auto* object = reinterpret_cast<PyObject*>(type);
-  // Its class may have another attribute of that name.
-  static PyObject* const name = interned("__dict__");
-  PyObject* getter = _PyType_Lookup(&PyType_Type, name);
-  Owned shown(need(Py_TYPE(getter)->tp_descr_get(getter, object, nullptr)));
+  const Owned get(getter_of_names());
+  Owned shown(need(PyObject_CallOneArg(get.get(), object)));
   Owned items(need(PyMapping_Items(shown.get())));
   Owned names(need(PyDict_New()));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
@@ -25,6 +28,8 @@ PyObject* Capture::names_of_class(PyTypeObject* type) {
         import(PyTuple_GET_ITEM(item, 1), sources_.of(Step::TypeLookup, pin(object), 0, key)));
     need(PyDict_SetItem(names.get(), key, value.get()));
   }
+  keep(names.get());
+  names_of_[names.get()] = type;
   return need(PyDictProxy_New(names.get()));
 }
 

@@ -602,6 +602,8 @@ void Capture::import_defaults(TaedaFrame* frame) {
 // through the hook. Conversions as in FORMAT_VALUE: none, str, repr, ascii.
 static bool shows_itself(PyTypeObject* type, int conversion) {
   static const char* const names[] = {"__format__", "__str__", "__repr__"};
+  // A class by its name.
+  if (PyType_IsSubtype(type, &PyType_Type)) return type->tp_repr == PyType_Type.tp_repr;
   if (!is_plain_instance(type)) return false;
   for (int i = std::min(conversion, 2); i < 3; ++i) {
     Owned name(need(PyUnicode_InternFromString(names[i])));

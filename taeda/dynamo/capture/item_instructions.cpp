@@ -1,4 +1,4 @@
-// The instructions of a capture that read, write and compare attributes, items and identities.
+// The instructions of a capture that read and write attributes and items.
 #include <algorithm>
 #include <utility>
 
@@ -166,61 +166,12 @@ Flow Capture::contains(State& state, int argument) {
   if (PyAnySet_Check(container) || PyDict_Check(container)) note_identity(value);
   if (is_namespace(Py_TYPE(value)) && holds_namespace(container))
     throw Break{"a search for an object that is not known"};
-  if (PyList_CheckExact(container) || PyTuple_CheckExact(container))
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i)
-      check_distinct(value, PySequence_Fast_GET_ITEM(container, i));
+  note_compared(value, container);
   is_looked_at_ = true;
-  return run::CONTAINS_OP_(state, argument);
-}
-
-// Two objects of the program that are two must stay two.
-void Capture::check_distinct(PyObject* a, PyObject* b) {
-  const Outside* one = find(a);
-  const Outside* other = find(b);
-  if (a == b || one == nullptr || other == nullptr || Py_TYPE(a) != Py_TYPE(b) ||
-      python::is_symbolic(a))  // compared by value
-    return;
-  if (one->source < 0 || other->source < 0) throw Break{"the identity of what only a run knows"};
-  check_pair(Check::Kind::Distinct, one->source, other->source);
-}
-
-Flow Capture::is_op(State& state, int argument) {
-  const auto is_number = [](PyObject* o) {
-    return python::is_symbolic(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o);
-  };
-  if (is_number(state.peek(1)) && is_number(state.peek(2)))
-    for (int i = 1; i <= 2; ++i) Py_SETREF(state.peek(i), number_of(state.peek(i)));
-  check_distinct(state.peek(1), state.peek(2));
-  return run::IS_OP_(state, argument);
-}
-
-// == and !=, as COMPARE_OP has them.
-static bool asks_for_equality(int argument) {
-  constexpr int kShift = PY_MINOR_VERSION == 11 ? 0 : PY_MINOR_VERSION == 12 ? 4 : 5;
-  const int operation = argument >> kShift;
-  return operation == Py_EQ || operation == Py_NE;
-}
-
-Flow Capture::compare_op(State& state, int argument) {
-  for (int i = 1; i <= 2; ++i) {
-    open_deep(state.peek(i));
-    if (is_opaque(state.peek(i)) || holds_namespace(state.peek(i)))
-      throw Break{"a comparison of objects that are not known"};
-  }
-  check_distinct(state.peek(1), state.peek(2));
-  const bool is_ordered = !asks_for_equality(argument);
-  if (is_address(state.peek(1)) && is_address(state.peek(2)) && !is_ordered) {
-    // Different objects stay different.
-  } else if (is_address(state.peek(1)) || is_address(state.peek(2)) || is_ordered) {
-    for (int i = 1; i <= 2; ++i) need_settled(state.peek(i));
-  } else {
-    settle_met(state.peek(1), state.peek(2));
-  }
-  // 3.13 may ask for the truth of the result.
-  constexpr int kAsBool = PY_MINOR_VERSION >= 13 ? 16 : 0;
-  if ((argument & kAsBool) == 0) return run::COMPARE_OP_(state, argument);
-  const Flow flow = run::COMPARE_OP_(state, argument & ~kAsBool);
-  return flow == Flow::Next ? to_bool(state, 0) : flow;
+  const bool goes_on = is_found_by_going_on(container);
+  const Flow flow = run::CONTAINS_OP_(state, argument);
+  if (goes_on && !is_broken_) note_same_class(value);
+  return flow;
 }
 
 // On its way into a set or a dict.

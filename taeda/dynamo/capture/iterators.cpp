@@ -2,6 +2,7 @@
 // The capture looks at what they will give without taking it; the run takes as many behind the
 // graph.
 #include <algorithm>
+#include <string_view>
 
 #include "taeda/dynamo/capture/capture.h"
 #include "taeda/dynamo/evaluator/handlers.h"
@@ -134,6 +135,26 @@ bool find_parts(PyObject* iterator, std::vector<PyObject*>& parts,
 bool goes_backwards(PyTypeObject* type) {
   return type == &PyDictRevIterKey_Type || type == &PyDictRevIterValue_Type ||
          type == &PyDictRevIterItem_Type;
+}
+
+Owned place_in_dict(PyObject* iterator, PyObject* dict) {
+  if (!state_of(iterator)) return Owned();
+  Owned left(need(PyObject_CallMethod(iterator, "__length_hint__", nullptr)));
+  const PyTypeObject* type = Py_TYPE(iterator);
+  const char* kind = type == &PyDictIterKey_Type || type == &PyDictRevIterKey_Type       ? "keys"
+                     : type == &PyDictIterValue_Type || type == &PyDictRevIterValue_Type ? "values"
+                                                                                         : "items";
+  const Py_ssize_t taken = PyDict_GET_SIZE(dict) - PyLong_AsSsize_t(left.get());
+  return Owned(need(
+      Py_BuildValue("(snO)", kind, taken, goes_backwards(Py_TYPE(iterator)) ? Py_True : Py_False)));
+}
+
+bool refuses_deque(PyObject* iterator, PyObject* deque) {
+  if (!Py_IS_TYPE(deque, deque_type())) return false;
+  const Owned item(PyIter_Next(iterator));
+  const bool is_refused = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return is_refused;
 }
 
 PyObject* iterated_by_keys(PyObject* iterator) {
@@ -287,6 +308,21 @@ Flow Capture::for_iter(State& state, int argument) {
   state.jump();
   state.next += PY_MINOR_VERSION - 11;
   return Flow::Next;
+}
+
+// iter and next, as C has them behind list.__iter__ and list_iterator.__next__; null for others.
+PyObject* Capture::function_of_slot(const Call& call) {
+  static PyObject* const iter = imported("builtins", "iter");
+  static PyObject* const next = imported("builtins", "next");
+  if (!Py_IS_TYPE(call.callable, &PyWrapperDescr_Type) || call.values.size() != 1) return nullptr;
+  const auto* slot = reinterpret_cast<PyWrapperDescrObject*>(call.callable);
+  const PyTypeObject* type = Py_TYPE(call.values[0]);
+  const std::string_view name = slot->d_base->name;
+  const auto is_of = [&](auto* function) {
+    return reinterpret_cast<void*>(function) == slot->d_wrapped;
+  };
+  if (name == "__iter__" && is_of(type->tp_iter)) return iter;
+  return name == "__next__" && is_of(type->tp_iternext) ? next : nullptr;
 }
 
 // next(iterator[, default])

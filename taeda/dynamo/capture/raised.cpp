@@ -240,11 +240,9 @@ PyObject* Capture::clear_frame(const Call& call) {
       need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyFrame_Type), "clear"));
   if (call.callable != clear || call.values.size() != 1 || !PyFrame_Check(call.values[0]))
     return nullptr;
-  constexpr int kKeepsItsFrame = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-  const Owned code(reinterpret_cast<PyObject*>(
-      PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(call.values[0]))));
-  const int flags = reinterpret_cast<PyCodeObject*>(code.get())->co_flags;
-  if (find(call.values[0]) != nullptr || (flags & kKeepsItsFrame)) return nullptr;
+  // Of generators that wait it ends them.
+  const Owned generator(PyFrame_GetGenerator(reinterpret_cast<PyFrameObject*>(call.values[0])));
+  if (find(call.values[0]) != nullptr || generator) return nullptr;
   return need(PyObject_CallOneArg(clear, call.values[0]));
 }
 

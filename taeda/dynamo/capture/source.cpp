@@ -61,7 +61,7 @@ bool is_weak_reference(PyObject* object) {
   return PyWeakref_CheckRef(object) && Py_TYPE(object)->tp_call == _PyWeakref_RefType.tp_call;
 }
 
-PyObject* viewed_mapping(PyObject* object) {
+PyObject* shown_mapping(PyObject* object) {
   // CPython shows the layout of proxies to nobody, and that of views to nobody since 3.13; they are
   // the same, in all versions.
   struct Shown {
@@ -69,8 +69,11 @@ PyObject* viewed_mapping(PyObject* object) {
   };
   const bool is_known = Py_IS_TYPE(object, &PyDictProxy_Type) || PyDictViewSet_Check(object) ||
                         PyDictValues_Check(object);
-  if (!is_known) return nullptr;
-  PyObject* mapping = reinterpret_cast<Shown*>(object)->mapping;
+  return is_known ? reinterpret_cast<Shown*>(object)->mapping : nullptr;
+}
+
+PyObject* viewed_mapping(PyObject* object) {
+  PyObject* mapping = shown_mapping(object);
   if (mapping == nullptr) return nullptr;
   return PyDict_CheckExact(mapping) || PyODict_CheckExact(mapping) ? mapping : nullptr;
 }
@@ -89,12 +92,21 @@ PyObject* remembered_result(PyObject* place) {
   return reinterpret_cast<Element*>(place)->result;
 }
 
+static const char* name_of_view(PyObject* view) {
+  return PyDictKeys_Check(view) ? "keys" : PyDictValues_Check(view) ? "values" : "items";
+}
+
 PyObject* same_view(PyObject* view, PyObject* mapping) {
   if (Py_IS_TYPE(view, &PyDictProxy_Type)) return PyDictProxy_New(mapping);
-  const char* method = PyDictKeys_Check(view)     ? "keys"
-                       : PyDictValues_Check(view) ? "values"
-                                                  : "items";
-  return PyObject_CallMethod(mapping, method, nullptr);
+  return PyObject_CallMethod(mapping, name_of_view(view), nullptr);
+}
+
+PyObject* maker_of_view(PyObject* view) {
+  const PyTypeObject* type = Py_TYPE(view);
+  const bool is_ordered =
+      type == &PyODictKeys_Type || type == &PyODictValues_Type || type == &PyODictItems_Type;
+  return PyObject_GetAttrString(
+      reinterpret_cast<PyObject*>(is_ordered ? &PyODict_Type : &PyDict_Type), name_of_view(view));
 }
 
 namespace {

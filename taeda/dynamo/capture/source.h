@@ -123,6 +123,10 @@ int delete_dict_item(PyObject* dict, PyObject* key);
 // The dict that a types.MappingProxyType or a view of a dict shows, borrowed; null for other
 // objects and mappings.
 PyObject* viewed_mapping(PyObject* object);
+// The same of any mapping.
+PyObject* shown_mapping(PyObject* object);
+// The method of a class of dicts that makes views as this one: a new reference.
+PyObject* maker_of_view(PyObject* view);
 // The same kind of view of another dict: a new reference.
 PyObject* same_view(PyObject* view, PyObject* mapping);
 
@@ -150,6 +154,11 @@ void check_goes_on(PyObject* iterator, PyObject* arguments);
 Owned call_of_generator(PyObject* generator);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
+// Of an iterator of a dict: what it gives ("keys"), how many it gave, whether it goes backwards;
+// null without an error where it refuses to go on.
+Owned place_in_dict(PyObject* iterator, PyObject* dict);
+// Whether an iterator of a deque that is asked no more would have refused to go on.
+bool refuses_deque(PyObject* iterator, PyObject* deque);
 
 // The values of a tensor as they lie in memory: without its conjugate and negative bit, and with
 // its history.

@@ -169,8 +169,50 @@ PyObject* Capture::call_conversion(const Call& call) {
   const bool is_known = is_float
                             ? PyFloat_CheckExact(number.get()) || python::is_symfloat(number.get())
                             : PyLong_CheckExact(number.get()) || python::is_symint(number.get());
-  if (!is_known) throw Break{name_of(method) + " gives a " + Py_TYPE(number.get())->tp_name};
-  return number.release();
+  if (is_known || is_broken_) return number.release();
+  const char* given = Py_TYPE(number.get())->tp_name;
+  // CPython warns of classes that derive from those of numbers, and takes them.
+  if (is_float ? PyFloat_Check(number.get()) : PyLong_Check(number.get()))
+    throw Break{name_of(method) + " gives a " + given};
+  if (recorder_.is_value(number.get()))
+    throw Break{name_of(method) + " gives a value of the graph"};
+  const bool is_index = method != _PyType_Lookup(type, interned("__int__"));
+  if (is_float)
+    PyErr_Format(PyExc_TypeError, "%.50s.__float__ returned non-float (type %.50s)", type->tp_name,
+                 given);
+  else
+    PyErr_Format(PyExc_TypeError, "%s returned non-int (type %.200s)",
+                 is_index ? "__index__" : "__int__", given);
+  throw Raised{};
+}
+
+// int, float and operator.index of a tensor, or its methods of these names, are those of its
+// number. Null for other calls.
+PyObject* Capture::number_of_tensor(const Call& call) {
+  const auto method = [&](const char* name) {
+    return need(PyObject_GetAttrString(as_object(recorder_.plain_class()), name));
+  };
+  static PyObject* const index = imported("operator", "index");
+  static PyObject* const item = method("item");
+  static PyObject* const known[][2] = {{as_object(&PyLong_Type), method("__int__")},
+                                       {as_object(&PyFloat_Type), method("__float__")},
+                                       {index, method("__index__")}};
+  const auto* found = std::find_if(std::begin(known), std::end(known), [&](const auto& one) {
+    return call.callable == one[0] || call.callable == one[1];
+  });
+  const bool is_known = found != std::end(known) && call.values.size() == 1 &&
+                        recorder_.takes_numbers() && recorder_.is_tensor_value(call.values[0]);
+  if (!is_known) return nullptr;
+  PyObject* convert = (*found)[0];
+  const Owned args = tuple_of(call);
+  const Owned number(need(recorder_.call(item, args.get(), nullptr)));
+  keep(number.get());
+  if (convert == index && (python::is_symint(number.get()) || PyLong_Check(number.get())))
+    return Py_NewRef(number.get());
+  if (convert == index) throw Break{"an index that is no integer tensor"};
+  bool is_converted = false;
+  PyObject* result = call_builtin({convert, {number.get()}, 1, nullptr}, is_converted);
+  return is_converted ? result : need(PyObject_CallOneArg(convert, number.get()));
 }
 
 // len() of what may have a symbol as its length, where C would ask for a number and every length be

@@ -99,7 +99,30 @@ void Capture::check_hash(PyObject* object) {
   const Outside* outside = find(object);
   if (outside == nullptr || outside->source < 0 || recorder_.is_value(object))
     throw Break{"the hash of an object of the capture"};
+  if (outside->original != nullptr && outside->original != object)
+    throw Break{"the hash of an object that has a stand-in"};
   check(Check::Kind::Is, outside->source, object);
+}
+
+// hash of an object of C that is the same at every call. Null for other calls.
+PyObject* Capture::call_hash(const Call& call) {
+  static PyObject* const hash = imported("builtins", "hash");
+  if (call.callable != hash || call.values.size() != 1) return nullptr;
+  PyObject* object = call.values[0];
+  const Outside* outside = find(object);
+  if (outside == nullptr || outside->source < 0 || outside->original == nullptr ||
+      recorder_.is_value(object))
+    return nullptr;
+  static PyObject* const name = PyUnicode_InternFromString("__hash__");
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name);
+  // Views of values have stand-ins, whose addresses are others.
+  const bool is_by_address = Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
+  const bool is_known = found != nullptr && Py_IS_TYPE(found, &PyWrapperDescr_Type) &&
+                        (outside->is_opaque ? is_by_address || is_value_of_c(object)
+                                            : is_by_address && outside->original != object);
+  if (!is_known) return nullptr;
+  check(Check::Kind::Is, outside->source, outside->original);
+  return need(PyObject_CallOneArg(hash, outside->original));
 }
 
 }  // namespace taeda::dynamo
