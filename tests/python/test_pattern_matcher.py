@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 from taeda._inductor import compile, config, lowering, pattern_matcher
+from taeda._inductor.exc import LoweringException
 from taeda._inductor.pattern_matcher import (
     Arg,
     CallFunction,
@@ -399,12 +400,29 @@ def test_a_lowering_that_gives_an_operand(library):
         (lambda x: x.sum(0), RuntimeError, r"gave a tensor of \(4,\).*expected \(3, 4\)"),
         (lambda x: x.double(), RuntimeError, "float64.*expected"),
         (lambda x: (x, x), TypeError, "expected a tensor"),
+        (lambda x: {}[x.dim()], KeyError, "2"),
     ],
 )
 def test_lowerings_that_give_something_else(library, given, error, words):
     lowering.register_lowering(aten.tanh.default)(given)
-    with pytest.raises(error, match=words):
+    with pytest.raises(LoweringException, match=words) as caught:
         called(lambda v: v.tanh() * 2, t.randn(3, 4))
+    assert type(caught.value.__cause__) is type(caught.value.inner_exception) is error
+
+
+@pytest.mark.parametrize("op", [aten.tanh.default, aten.tanh_backward.default])
+def test_an_error_of_a_lowering_is_one_of_the_program(library, op, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")
+
+    @lowering.register_lowering(op)
+    def lower(*args):
+        raise ValueError("a lowering")
+
+    words = f"LoweringException: ValueError: a lowering\n  target: {op}\n  args\\[0\\]: "
+    for dynamic in (False, True):
+        x = t.randn(3, 4, requires_grad=True)
+        with pytest.raises(LoweringException, match=words):
+            t.compile(lambda v: (v.tanh() * 2).sum(), dynamic=dynamic)(x).backward()
 
 
 def test_what_is_no_operator_has_no_lowering():

@@ -12,6 +12,7 @@ operator gives: a tensor, or a tuple or list of them.
 import taeda
 from taeda import _C
 from taeda._ops import OpOverload, OpOverloadPacket
+from taeda.compiler._errors import LoweringException
 from taeda.utils import _pytree as pytree
 
 from ._patterns import MULTIPLE, CallFunctionVarArgs
@@ -124,7 +125,10 @@ def lower_graph(graph):
 
         def lower(match, *args, op=op, function=function, **kwargs):
             like = match.output_node().meta["val"]
-            result = _checked(op, function(*args, **kwargs), like)
+            try:
+                result = _checked(op, function(*args, **kwargs), like)
+            except Exception as error:
+                raise LoweringException(error, op, args, kwargs) from error
             # An operand, or a view of one, is no result of a graph.
             return pytree.tree_map(lambda t: t.clone() if _is_given(t, args, kwargs) else t, result)
 
