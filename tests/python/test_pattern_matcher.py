@@ -10,6 +10,7 @@ from taeda._inductor.pattern_matcher import (
     CallFunction,
     PatternMatcherPass,
     fwd_only,
+    gen_register_replacement,
     joint_fwd_bwd,
     register_graph_pattern,
     register_replacement,
@@ -459,3 +460,13 @@ def test_a_pattern_is_registered_once():
     assert sum(map(len, found.patterns.values())) == 1
     found.clear()
     assert register_replacement(*args, skip_duplicates=True)
+
+
+def test_a_pattern_with_a_name():
+    found = PatternMatcherPass()
+    gen_register_replacement(
+        "halves", lambda x: x.sin().cos(), lambda x: x / 2, [t.empty(3)], fwd_only, found
+    )
+    x = t.randn(4)
+    with config.patch(post_grad_custom_pre_pass=found.apply):
+        assert t.equal(compile(make_fx(lambda v: v.sin().cos())(x), [x])(x), x / 2)

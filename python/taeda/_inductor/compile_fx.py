@@ -3,11 +3,11 @@
 from taeda._ops import OpOverload
 from taeda.utils._config_module import inductor_config as config
 
-from . import compile, compile_open
+from . import before_gradients, compile, compile_open
 
 _OF_SIZES = ("_operator", "builtins", "math")
 
-__all__ = ["compile_fx", "compile_fx_inner"]
+__all__ = ["compile_fx", "compile_fx_inner", "compile_parts"]
 
 
 def _calls_operators(graph):
@@ -21,9 +21,14 @@ def _calls_operators(graph):
     return True
 
 
+# Whoever traces a program runs those that see all of it.
+_WHOLE = ("pre_grad_custom_pass", "joint_custom_pre_pass", "joint_custom_post_pass")
+
+
 def compile_fx_inner(gm, example_inputs, **_):
     """Compiles a graph of operators, as ahead-of-time traces hand it to their compilers."""
-    return compile(gm, example_inputs)
+    with config.patch(dict.fromkeys(_WHOLE)):
+        return compile(gm, example_inputs)
 
 
 def compile_fx(
@@ -54,16 +59,45 @@ def compile_fx(
         make = compile if _calls_operators(model_.graph) else compile_open
         with config.patch(patches):
             return make(model_, example_inputs_)
+    with config.patch(patches):
+        model_ = before_gradients(model_, _calls_operators(model_.graph))
+    return compile_parts(model_, example_inputs_, inner_compile, patches, decompositions)
+
+
+def compile_parts(
+    model, example_inputs, inner_compile=compile_fx_inner, patches=None, decompositions=None
+):
+    """Traces a model ahead of time and has its graphs compiled one by one.
+
+    The joint graph is cut by `config.custom_partitioner_fn` where that is set.
+    """
     from taeda.fx.aot import aot_module_simplified, min_cut_rematerialization_partition
 
-    def compile_part(gm, example_inputs):
+    from ._graph_passes import one_after_the_other
+
+    patches = patches or {}
+    is_cut = False
+
+    def run_passes(gm):
+        passes = config.joint_custom_pre_pass, config.joint_custom_post_pass
+        if run := one_after_the_other(*passes):
+            run(gm.graph)
+            gm.recompile()
+
+    def partition(joint_module, joint_inputs, **arguments):
+        nonlocal is_cut
+        is_cut = True
+        with config.patch(patches):
+            run_passes(joint_module)
+            cut = config.custom_partitioner_fn or min_cut_rematerialization_partition
+        return cut(joint_module, joint_inputs, compiler="inductor", **arguments)
+
+    def compile_part(gm, inputs):
         with config.patch(patches):  # a backward is compiled when it first runs
-            return inner_compile(gm, example_inputs)
+            if not is_cut:
+                run_passes(gm)
+            return inner_compile(gm, inputs)
 
     return aot_module_simplified(
-        model_,
-        example_inputs_,
-        compile_part,
-        partition_fn=min_cut_rematerialization_partition,
-        decompositions=decompositions,
+        model, example_inputs, compile_part, partition_fn=partition, decompositions=decompositions
     )

@@ -73,6 +73,7 @@ __all__ = [
     "fwd_only",
     "fx_to_pattern",
     "gen_pattern",
+    "gen_register_replacement",
     "get_arg_value",
     "is_match",
     "joint_fwd_bwd",
@@ -402,6 +403,35 @@ def register_replacement(
     entry = ReplacementPatternEntry(pattern, check, normalize, pattern_name)
     entry.register(pass_dicts)
     return entry.pattern
+
+
+def gen_register_replacement(
+    unique_name,
+    search_fn,
+    replace_fn,
+    example_inputs,
+    trace_fn,
+    pass_dicts,
+    extra_check=_return_true,
+    scalar_workaround=None,
+    exclusive_arg_names=(),
+    skip_duplicates=False,
+    get_decomp_fn=None,
+):
+    """`register_replacement` with a name. The pattern is traced here: no file holds it."""
+    register_replacement(
+        search_fn,
+        replace_fn,
+        tuple(example_inputs),
+        trace_fn,
+        pass_dicts,
+        extra_check,
+        scalar_workaround,
+        exclusive_arg_names,
+        skip_duplicates=skip_duplicates,
+        pattern_name=unique_name,
+        get_decomp_fn=get_decomp_fn,
+    )
 
 
 def gen_pattern(
