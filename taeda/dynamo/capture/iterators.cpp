@@ -136,6 +136,13 @@ bool goes_backwards(PyTypeObject* type) {
          type == &PyDictRevIterItem_Type;
 }
 
+bool tells_its_place(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!PyIter_Check(object) || PyGen_Check(object)) return false;
+  // Since Python 3.12 the iterators of a deque have classes that are made as the module loads.
+  return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || goes_through_deque(type);
+}
+
 PyObject* iterated_by_keys(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
   if (!refuses_changes(type)) return nullptr;

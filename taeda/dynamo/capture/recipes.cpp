@@ -599,7 +599,7 @@ class Recipes {
       fill_attributes(made, object);
       return made;
     }
-    if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+    if (!tells_its_place(object)) {
       const auto made = capture_.made_at_.find(object);
       throw Abandoned{
           std::string("an object of class ") + type->tp_name + " lives on behind a break",

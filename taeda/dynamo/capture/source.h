@@ -139,6 +139,8 @@ PyObject* upcoming(PyObject* iterator, int ahead);
 // The dict or set that an iterator of C goes through, borrowed; null for others and for one at its
 // end.
 PyObject* iterated_by_keys(PyObject* iterator);
+// Whether it is an iterator of C that says by `__reduce__` where it is, and stays as it is.
+bool tells_its_place(PyObject* object);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
 
