@@ -11,6 +11,7 @@ from taeda._inductor import compile, config, exc
 from taeda._inductor.compile_fx import compile_fx, compile_fx_inner
 from taeda._inductor.custom_graph_pass import (
     CustomGraphPass,
+    CustomInferenceAwareGraphPass,
     CustomPartitionerFn,
     get_hash_for_files,
 )
@@ -44,25 +45,49 @@ def traced(mode="real"):
 def test_a_compiler_of_ones_own_inside_of_the_backend():
     seen = []
 
-    def inner(gm, example_inputs):
-        seen.append((len(gm.graph.find_nodes(op="output")), config.exact))
-        return compile_fx_inner(gm, example_inputs)
+    def inner(gm, example_inputs, *, is_backward, is_inference):
+        seen.append((is_backward, is_inference, config.exact))
+        return compile_fx_inner(gm, example_inputs, is_inference=is_inference)
 
     def backend(gm, example_inputs):
         return compile_fx(gm, example_inputs, inner, config_patches={"exact": True})
 
     w = t.randn(4, 4, requires_grad=True)
     out = t.compile(lambda x: (x @ w).sin(), backend=backend)(X)
-    assert t.equal(out, (X @ w).sin()) and seen == [(1, True)]
+    assert t.equal(out, (X @ w).sin()) and seen == [(False, False, True)]
     (grad,) = t.autograd.grad(out.sum(), w)  # the settings hold for the backward, too
     assert t.equal(grad, t.autograd.grad((X @ w).sin().sum(), w)[0]) and len(seen) == 2
-    assert seen[1] == (1, True) and not config.exact
+    assert seen[1] == (True, False, True) and not config.exact
+    with t.no_grad():
+        t.compile(f, backend=backend)(X)
+    assert seen[2] == (False, True, True)
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_passes_know_whether_there_are_gradients(cuts):
+    told = []
+
+    class Told(CustomInferenceAwareGraphPass):
+        def __call__(self, graph, is_inference):
+            told.append(is_inference)
+
+        def uuid(self):
+            return None
+
+    options = {"post_grad_custom_pre_pass": Told()}
+    options |= {"custom_partitioner_fn": Saver()} if cuts else {}
+    compiled = t.compile(f, options=options)
+    compiled(X.clone().requires_grad_()).sum().backward()
+    assert told == [False, False]
+    with t.no_grad():
+        compiled(X)
+    assert told == [False, False, True]
 
 
 def test_decompositions_of_ones_own_inside_of_the_backend():
     graphs = []
 
-    def inner(gm, example_inputs):
+    def inner(gm, example_inputs, **_):
         graphs.append([node.target for node in gm.graph.find_nodes(op="call_function")])
         return gm
 

@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+from taeda._dynamo.utils import counters
 from taeda._inductor import compile, config, lowering, pattern_matcher
 from taeda._inductor.exc import LoweringException
 from taeda._inductor.pattern_matcher import (
@@ -460,6 +461,25 @@ def test_a_pattern_is_registered_once():
     assert sum(map(len, found.patterns.values())) == 1
     found.clear()
     assert register_replacement(*args, skip_duplicates=True)
+
+
+def test_what_is_found_is_counted(library):
+    found = PatternMatcherPass()
+    pattern = CallFunction(aten.cos.default, CallFunction(aten.sin.default, Arg()))
+    is_long = lambda match: match.args[0].meta["val"].shape[0] > 3
+
+    @register_graph_pattern(pattern, extra_check=is_long, pass_dict=found)
+    def leave(match, x):
+        pass
+
+    lowering.register_lowering(aten.exp.default)(lambda x: x * 2)
+    counters.clear()
+    with config.patch(post_grad_custom_pre_pass=found.apply):
+        compiled = t.compile(lambda x: x.sin().cos().exp())
+        compiled(t.randn(3))
+        assert "inductor" not in counters
+        compiled(t.randn(5))
+    assert counters["inductor"] == {"pattern_matcher_count": 1, "pattern_matcher_nodes": 2}
 
 
 def test_a_pattern_with_a_name():

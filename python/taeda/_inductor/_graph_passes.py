@@ -1,5 +1,7 @@
 """Runs passes of a program on a graph, and keeps the graph one that can be compiled."""
 
+from functools import partial
+
 from taeda import _C
 from taeda.compiler._errors import PassError
 from taeda.fx.node import map_arg
@@ -7,7 +9,7 @@ from taeda.utils import _pytree as pytree
 
 from .custom_graph_pass import CustomInferenceAwareGraphPass, get_custom_graph_passes
 
-__all__ = ["one_after_the_other"]
+__all__ = ["bound_passes", "one_after_the_other"]
 
 
 def _interface(graph):
@@ -82,6 +84,19 @@ def _run(graph, run, has_values, is_inference):
         )
     if has_values:
         _update_values(graph, before)
+
+
+def bound_passes(given, is_inference):
+    """The passes of a setting, where those that ask know whether the program has no gradients."""
+
+    def bound(run):
+        if not isinstance(run, CustomInferenceAwareGraphPass):
+            return run
+        call = partial(run, is_inference=is_inference)
+        call.__name__ = type(run).__name__
+        return call
+
+    return tuple(map(bound, get_custom_graph_passes(given)))
 
 
 def one_after_the_other(*passes, lowerings=(), has_values=True, is_inference=False):

@@ -1,9 +1,12 @@
 """The compiler of graphs as a backend: of graphs that `taeda.compile` captured, and of others."""
 
+from functools import partial
+
 from taeda._ops import OpOverload
 from taeda.utils._config_module import inductor_config as config
 
 from . import before_gradients, compile, compile_open
+from ._graph_passes import bound_passes, one_after_the_other
 
 _OF_SIZES = ("_operator", "builtins", "math")
 
@@ -24,10 +27,13 @@ def _calls_operators(graph):
 # Whoever traces a program runs those that see all of it.
 _WHOLE = ("pre_grad_custom_pass", "joint_custom_pre_pass", "joint_custom_post_pass")
 
+_OF_PARTS = ("post_grad_custom_pre_pass", "post_grad_custom_post_pass")
 
-def compile_fx_inner(gm, example_inputs, **_):
+
+def compile_fx_inner(gm, example_inputs, *, is_inference=False, **_):
     """Compiles a graph of operators, as ahead-of-time traces hand it to their compilers."""
-    with config.patch(dict.fromkeys(_WHOLE)):
+    passes = {name: bound_passes(getattr(config, name), is_inference) for name in _OF_PARTS}
+    with config.patch({**dict.fromkeys(_WHOLE), **passes}):
         return compile(gm, example_inputs)
 
 
@@ -48,7 +54,7 @@ def compile_fx(
     Inputs that require gradients have them.
 
     inner_compile: compiles each graph of operators, the forward and the backward, in place of the
-        compiler of this package.
+        compiler of this package; it is called with is_backward= and is_inference= as well.
     config_patches: settings of `taeda._inductor.config` while they are compiled.
     decompositions: {operator: function} run instead of the operator while the model is traced.
     """
@@ -73,9 +79,8 @@ def compile_parts(
     """
     from taeda.fx.aot import aot_module_simplified, min_cut_rematerialization_partition
 
-    from ._graph_passes import one_after_the_other
-
-    patches = patches or {}
+    with config.patch(patches or {}):
+        settings = config.get_config_copy()  # a backward is compiled when it first runs
     is_cut = False
 
     def run_passes(gm):
@@ -87,17 +92,22 @@ def compile_parts(
     def partition(joint_module, joint_inputs, **arguments):
         nonlocal is_cut
         is_cut = True
-        with config.patch(patches):
+        with config.patch(settings):
             run_passes(joint_module)
             cut = config.custom_partitioner_fn or min_cut_rematerialization_partition
         return cut(joint_module, joint_inputs, compiler="inductor", **arguments)
 
-    def compile_part(gm, inputs):
-        with config.patch(patches):  # a backward is compiled when it first runs
+    def compile_part(gm, inputs, is_backward=False):
+        with config.patch(settings):
             if not is_cut:
                 run_passes(gm)
-            return inner_compile(gm, inputs)
+            return inner_compile(gm, inputs, is_backward=is_backward, is_inference=not is_cut)
 
     return aot_module_simplified(
-        model, example_inputs, compile_part, partition_fn=partition, decompositions=decompositions
+        model,
+        example_inputs,
+        compile_part,
+        partial(compile_part, is_backward=True),
+        partition_fn=partition,
+        decompositions=decompositions,
     )

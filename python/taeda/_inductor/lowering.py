@@ -135,7 +135,7 @@ def lower_graph(graph):
         register_lowering_pattern(CallFunctionVarArgs(op, users=MULTIPLE), pass_dict=found)(lower)
         _at_work.append(op)
         try:
-            found.apply(graph)
+            found.rewrite(graph)
         finally:
             _at_work.pop()
     for node in graph.find_nodes(op="call_function"):

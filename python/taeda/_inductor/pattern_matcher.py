@@ -19,8 +19,10 @@ import re
 from collections import defaultdict
 
 import taeda
+from taeda.compiler._counters import counters
 from taeda.fx import Graph, GraphModule, Interpreter, Node
 from taeda.fx.node import map_arg
+from taeda.fx.symbolic.numbers import guard_or_false
 from taeda.utils import _pytree as pytree
 
 from ._patterns import (
@@ -237,7 +239,11 @@ def _first_place(graph, results, args):
 
 
 class PatternMatcherPass:
-    """Patterns that are looked for together. `apply` rewrites a graph and counts what it found."""
+    """Patterns that are looked for together.
+
+    `apply` rewrites a graph and gives how often it found one, which counts for
+    counters["inductor"]["pattern_matcher_count"] as well.
+    """
 
     def __init__(self, pass_name=None, subsystem=None):
         self.patterns = defaultdict(list)
@@ -253,11 +259,18 @@ class PatternMatcherPass:
                 "The input to PatternMatcherPass must be a GraphModule or a Graph, "
                 f"but got {type(gm)}"
             )
-        graph = gm.graph if isinstance(gm, GraphModule) else gm
+        sizes = self.rewrite(gm.graph if isinstance(gm, GraphModule) else gm)
+        if sizes:
+            counters["inductor"]["pattern_matcher_count"] += len(sizes)
+            counters["inductor"]["pattern_matcher_nodes"] += sum(sizes)
+        return len(sizes)
+
+    def rewrite(self, graph):
+        """Rewrites a graph; the numbers of nodes of what was found."""
+        sizes = []
         if not self.patterns:
-            return 0
+            return sizes
         regions = _mutation_regions(graph)
-        count = 0
         for node in reversed(list(graph.nodes)):
             if node._erased or not node.op.startswith("call_"):
                 continue
@@ -268,10 +281,10 @@ class PatternMatcherPass:
                 # Nothing moves across a write.
                 if not is_match(found) or len({regions.get(n, -1) for n in found.nodes}) != 1:
                     continue
-                if entry.extra_check(found):
-                    count += 1
+                if guard_or_false(entry.extra_check(found)):
+                    sizes.append(len(found.nodes))
                     entry.apply(found, graph, node)
-        return count
+        return sizes
 
     def clear(self):
         self.patterns.clear()
