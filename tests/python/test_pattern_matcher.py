@@ -482,6 +482,23 @@ def test_what_is_found_is_counted(library):
     assert counters["inductor"] == {"pattern_matcher_count": 1, "pattern_matcher_nodes": 2}
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: t.nn.functional.layer_norm(x, (4,), w),
+        lambda x, w: (x * w).max(1)[0],
+        lambda x, w: t.topk(x + w, 2)[1].float(),
+    ],
+)
+def test_operators_with_results_that_nobody_reads(f):
+    x, w = t.randn(3, 4), t.randn(4)
+    found = PatternMatcherPass()
+    register_replacement(f, lambda x, w: f(x, w) * 0, [t.randn(2, 4), t.randn(4)], fwd_only, found)
+    for dynamic in (False, True):
+        with config.patch(post_grad_custom_pre_pass=found.apply):
+            assert not t.compile(lambda x, w: f(x, w), dynamic=dynamic)(x, w).any()
+
+
 def test_a_pattern_with_a_name():
     found = PatternMatcherPass()
     gen_register_replacement(

@@ -1,5 +1,6 @@
 """Runs passes of a program on a graph, and keeps the graph one that can be compiled."""
 
+import operator
 from functools import partial
 
 from taeda import _C
@@ -66,6 +67,13 @@ def _update_values(graph, before):
         replaced.add(node)
 
 
+def _drop_unread_parts(graph):
+    """Removes results of operators that nothing reads: patterns count who reads an operator."""
+    for node in reversed(graph.find_nodes(op="call_function", target=operator.getitem)):
+        if not node.users:
+            graph.erase_node(node)
+
+
 def _run(graph, run, has_values, is_inference):
     from .pattern_matcher import stable_topological_sort
 
@@ -108,6 +116,7 @@ def one_after_the_other(*passes, lowerings=(), has_values=True, is_inference=Fal
     passes = [run for given in passes for run in get_custom_graph_passes(given)]
 
     def run_all(graph):
+        _drop_unread_parts(graph)
         for run in passes:
             try:
                 _run(graph, run, has_values, is_inference)
