@@ -412,6 +412,36 @@ def test_lowerings_that_give_something_else(library, given, error, words):
     assert type(caught.value.__cause__) is type(caught.value.inner_exception) is error
 
 
+def test_lowerings_and_writes(library):
+    @lowering.register_lowering(aten.tanh.default)
+    def lower(x):
+        x.mul_(2)
+        return x.clone()
+
+    with pytest.raises(LoweringException, match="writes to an argument"):
+        t.compile(lambda v: v.tanh())(t.randn(3))
+    with t.library._scoped_library("pattern_matcher_writes", "DEF") as made:
+        made.define("grow(Tensor(a!) x) -> ()")
+        made.impl("grow", lambda x: x.add_(1), "CPU")
+        grow = t.ops.pattern_matcher_writes.grow
+        lowering.register_lowering(grow)(lambda x: x.add_(1))
+        with pytest.raises(LoweringException, match="writes to its arguments; such operators"):
+            t.compile(lambda v: (grow(v), v * 2)[1])(t.randn(3))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_lowering_that_makes_a_tensor_of_a_size(library, dynamic):
+    with t.library._scoped_library("pattern_matcher_sizes", "DEF") as made:
+        made.define("filled(Tensor x, SymInt n) -> Tensor")
+        made.impl("filled", lambda x, n: x.new_full((n,), 2.0), "CPU")
+        t.library.register_fake("pattern_matcher_sizes::filled", lambda x, n: x.new_empty(n))
+        filled = t.ops.pattern_matcher_sizes.filled
+        lowering.register_lowering(filled)(lambda x, n: aten.full.default([n], 2.0))
+        compiled = t.compile(lambda v: filled(v, v.shape[0] * 2) + 1, dynamic=dynamic)
+        for n in (3, 5):
+            assert compiled(t.randn(n, 2)).tolist() == [3.0] * (2 * n)
+
+
 @pytest.mark.parametrize("op", [aten.tanh.default, aten.tanh_backward.default])
 def test_an_error_of_a_lowering_is_one_of_the_program(library, op, monkeypatch):
     monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")

@@ -116,6 +116,17 @@ def _laid_out(result, like):
     return taeda.ops.aten.copy.default(like, result)
 
 
+def _check_pure(op):
+    if op._schema.is_mutable:
+        raise NotImplementedError(f"{op} writes to its arguments; such operators are called")
+
+
+def _versions(args, kwargs):
+    """How often each tensor among arguments was written to."""
+    leaves = pytree.tree_leaves((args, kwargs))
+    return [leaf._version for leaf in leaves if isinstance(leaf, _C.Tensor)]
+
+
 def lower_graph(graph):
     """Puts the program's own lowerings in the place of what they lower, and marks fallbacks."""
     for op, function in list(lowerings.items()):
@@ -124,9 +135,13 @@ def lower_graph(graph):
         found = PatternMatcherPass()
 
         def lower(match, *args, op=op, function=function, **kwargs):
-            like = match.output_node().meta["val"]
             try:
+                _check_pure(op)
+                versions = _versions(args, kwargs)
+                like = match.output_node().meta["val"]
                 result = _checked(op, function(*args, **kwargs), like)
+                if _versions(args, kwargs) != versions:
+                    raise RuntimeError(f"the lowering of {op} writes to an argument, {op} does not")
             except Exception as error:
                 raise LoweringException(error, op, args, kwargs) from error
             # An operand, or a view of one, is no result of a graph.

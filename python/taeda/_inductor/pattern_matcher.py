@@ -17,10 +17,12 @@ import itertools
 import operator
 import re
 from collections import defaultdict
+from contextlib import nullcontext
 
 import taeda
 from taeda.compiler._counters import counters
 from taeda.fx import Graph, GraphModule, Interpreter, Node
+from taeda.fx.fake.modes import detect_fake_mode
 from taeda.fx.node import map_arg
 from taeda.fx.symbolic.numbers import guard_or_false
 from taeda.utils import _pytree as pytree
@@ -557,9 +559,11 @@ def _as_passes_see(fn, args, stage):
         copy.eliminate_dead_code()
         seen.append(copy)
 
-    gm = make_fx(of_tensors, pre_dispatch=True)(*tensors)
-    with config.patch(**dict.fromkeys(stages), freezing=False), config.patch(**{stage: keep}):
-        compile(gm, tensors, native="never")
+    # What it makes of sizes alone has no numbers either.
+    with detect_fake_mode(tensors) or nullcontext():
+        gm = make_fx(of_tensors, pre_dispatch=True)(*tensors)
+        with config.patch(**dict.fromkeys(stages), freezing=False), config.patch(**{stage: keep}):
+            compile(gm, tensors, native="never")
     return GraphModule(taeda.nn.Module(), seen[0])
 
 
