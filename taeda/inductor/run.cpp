@@ -343,6 +343,14 @@ void Run::push_arguments(size_t index) {
       stack.push_back(state_.layout->arguments[index][i]);
 }
 
+// Kernels read what a call gave as its fake kernel described it.
+void check_result(const dispatch::Operator& op, const Tensor& t, const TensorShape& shape) {
+  TAEDA_CHECK(t.dtype() == shape.dtype && t.sizes() == IntList(shape.sizes), "[", op.full_name(),
+              "] the operator gave a tensor of sizes ", t.sizes(), " and ", t.dtype(),
+              ", its fake kernel one of sizes ", IntList(shape.sizes), " and ", shape.dtype,
+              "; taeda.library.opcheck tests operators");
+}
+
 void Run::run_call(size_t index) {
   const CallStep& step = *plan_.steps[index].call;
   dispatch::Stack& stack = state_.stack;
@@ -353,7 +361,9 @@ void Run::run_call(size_t index) {
     dispatch::for_each_tensor(v, [&](const Tensor& t) {
       TAEDA_INTERNAL_CHECK(next < step.call->results.size(), step.call->op->full_name(),
                            " gave more tensors than in the trace");
-      hold(step.call->results[next++], t);
+      const int value = step.call->results[next++];
+      check_result(*step.call->op, t, state_.layout->shapes[value]);
+      hold(value, t);
     });
   TAEDA_INTERNAL_CHECK(next == step.call->results.size(), step.call->op->full_name(), " gave ",
                        next, " tensors where the trace had ", step.call->results.size());

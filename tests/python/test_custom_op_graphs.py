@@ -1,6 +1,7 @@
 """Operators of one's own on fake tensors, in traces and in exported programs."""
 
 import pytest
+from taeda._inductor import compile
 from taeda._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode
 from taeda.fx.experimental.proxy_tensor import make_fx
 from taeda.fx.experimental.symbolic_shapes import ShapeEnv
@@ -178,3 +179,27 @@ def test_batched_lists_of_lists(merge):
     x = taeda.arange(6.0).reshape(3, 2)
     found = vmap(lambda t: merge([[t, t * 2]], [t])[1])(x)
     assert taeda.equal(found, x * 4)
+
+
+@pytest.mark.parametrize(
+    "told, words",
+    [
+        (
+            lambda x: x.new_empty(x.shape[0] + 1),
+            r"sizes \[3\] and Float.*sizes \[4\] and Float",
+        ),
+        (lambda x: x.new_empty(1, 3), r"sizes \[3\].*sizes \[1, 3\]"),
+        (lambda x: x.new_empty(3, dtype=taeda.float64), "Float.*Double"),
+    ],
+)
+def test_a_fake_kernel_that_is_wrong_is_noticed_by_compiled_programs(told, words):
+    with taeda.library._scoped_library("graphs_wrong", "DEF") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CPU")
+        taeda.library.register_fake("graphs_wrong::twice", told, lib=lib)
+        x = taeda.ones(3)
+        f = lambda x: taeda.ops.graphs_wrong.twice(x) + 1
+        with pytest.raises(RuntimeError, match=words):
+            compile(make_fx(f, tracing_mode="fake")(x), [x])(x)
+        result = taeda.compile(f)(x)
+        assert taeda.equal(result, f(x)) and result.dtype is taeda.float32

@@ -3,12 +3,15 @@
 import importlib
 
 import pytest
+from taeda._dynamo.utils import counters
 from taeda._inductor import compile, config, lowering, pattern_matcher
+from taeda._inductor.exc import LoweringException
 from taeda._inductor.pattern_matcher import (
     Arg,
     CallFunction,
     PatternMatcherPass,
     fwd_only,
+    gen_register_replacement,
     joint_fwd_bwd,
     register_graph_pattern,
     register_replacement,
@@ -399,12 +402,60 @@ def test_a_lowering_that_gives_an_operand(library):
         (lambda x: x.sum(0), RuntimeError, r"gave a tensor of \(4,\).*expected \(3, 4\)"),
         (lambda x: x.double(), RuntimeError, "float64.*expected"),
         (lambda x: (x, x), TypeError, "expected a tensor"),
+        (lambda x: {}[x.dim()], KeyError, "2"),
     ],
 )
 def test_lowerings_that_give_something_else(library, given, error, words):
     lowering.register_lowering(aten.tanh.default)(given)
-    with pytest.raises(error, match=words):
+    with pytest.raises(LoweringException, match=words) as caught:
         called(lambda v: v.tanh() * 2, t.randn(3, 4))
+    assert type(caught.value.__cause__) is type(caught.value.inner_exception) is error
+
+
+def test_lowerings_and_writes(library):
+    @lowering.register_lowering(aten.tanh.default)
+    def lower(x):
+        x.mul_(2)
+        return x.clone()
+
+    with pytest.raises(LoweringException, match="writes to an argument"):
+        t.compile(lambda v: v.tanh())(t.randn(3))
+    with t.library._scoped_library("pattern_matcher_writes", "DEF") as made:
+        made.define("grow(Tensor(a!) x) -> ()")
+        made.impl("grow", lambda x: x.add_(1), "CPU")
+        grow = t.ops.pattern_matcher_writes.grow
+        lowering.register_lowering(grow)(lambda x: x.add_(1))
+        with pytest.raises(LoweringException, match="writes to its arguments; such operators"):
+            t.compile(lambda v: (grow(v), v * 2)[1])(t.randn(3))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_lowering_that_makes_a_tensor_of_a_size(library, dynamic, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")  # of a symbol it is not compiled yet
+    with t.library._scoped_library("pattern_matcher_sizes", "DEF") as made:
+        made.define("filled(Tensor x, SymInt n) -> Tensor")
+        made.impl("filled", lambda x, n: x.new_full((n,), 2.0), "CPU")
+        t.library.register_fake("pattern_matcher_sizes::filled", lambda x, n: x.new_empty(n))
+        filled = t.ops.pattern_matcher_sizes.filled
+        lowering.register_lowering(filled)(lambda x, n: aten.full.default([n], 2.0))
+        compiled = t.compile(lambda v: filled(v, v.shape[0] * 2) + 1, dynamic=dynamic)
+        for n in (3, 5):
+            assert compiled(t.randn(n, 2)).tolist() == [3.0] * (2 * n)
+
+
+@pytest.mark.parametrize("op", [aten.tanh.default, aten.tanh_backward.default])
+def test_an_error_of_a_lowering_is_one_of_the_program(library, op, monkeypatch):
+    monkeypatch.setenv("TAEDA_COMPILE_STRICT", "0")
+
+    @lowering.register_lowering(op)
+    def lower(*args):
+        raise ValueError("a lowering")
+
+    words = f"LoweringException: ValueError: a lowering\n  target: {op}\n  args\\[0\\]: "
+    for dynamic in (False, True):
+        x = t.randn(3, 4, requires_grad=True)
+        with pytest.raises(LoweringException, match=words):
+            t.compile(lambda v: (v.tanh() * 2).sum(), dynamic=dynamic)(x).backward()
 
 
 def test_what_is_no_operator_has_no_lowering():
@@ -441,3 +492,49 @@ def test_a_pattern_is_registered_once():
     assert sum(map(len, found.patterns.values())) == 1
     found.clear()
     assert register_replacement(*args, skip_duplicates=True)
+
+
+def test_what_is_found_is_counted(library):
+    found = PatternMatcherPass()
+    pattern = CallFunction(aten.cos.default, CallFunction(aten.sin.default, Arg()))
+    is_long = lambda match: match.args[0].meta["val"].shape[0] > 3
+
+    @register_graph_pattern(pattern, extra_check=is_long, pass_dict=found)
+    def leave(match, x):
+        pass
+
+    lowering.register_lowering(aten.exp.default)(lambda x: x * 2)
+    counters.clear()
+    with config.patch(post_grad_custom_pre_pass=found.apply):
+        compiled = t.compile(lambda x: x.sin().cos().exp())
+        compiled(t.randn(3))
+        assert "inductor" not in counters
+        compiled(t.randn(5))
+    assert counters["inductor"] == {"pattern_matcher_count": 1, "pattern_matcher_nodes": 2}
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: t.nn.functional.layer_norm(x, (4,), w),
+        lambda x, w: (x * w).max(1)[0],
+        lambda x, w: t.topk(x + w, 2)[1].float(),
+    ],
+)
+def test_operators_with_results_that_nobody_reads(f):
+    x, w = t.randn(3, 4), t.randn(4)
+    found = PatternMatcherPass()
+    register_replacement(f, lambda x, w: f(x, w) * 0, [t.randn(2, 4), t.randn(4)], fwd_only, found)
+    for dynamic in (False, True):
+        with config.patch(post_grad_custom_pre_pass=found.apply):
+            assert not t.compile(lambda x, w: f(x, w), dynamic=dynamic)(x, w).any()
+
+
+def test_a_pattern_with_a_name():
+    found = PatternMatcherPass()
+    gen_register_replacement(
+        "halves", lambda x: x.sin().cos(), lambda x: x / 2, [t.empty(3)], fwd_only, found
+    )
+    x = t.randn(4)
+    with config.patch(post_grad_custom_pre_pass=found.apply):
+        assert t.equal(compile(make_fx(lambda v: v.sin().cos())(x), [x])(x), x / 2)

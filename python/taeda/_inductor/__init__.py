@@ -90,7 +90,7 @@ def _form(result):
     return type(result).__name__
 
 
-def _before_gradients(gm, has_values):
+def before_gradients(gm, has_values):
     """The module as the pass of programs leaves it that sees a graph before it has gradients."""
     if not config.pre_grad_custom_pass:
         return gm
@@ -324,7 +324,13 @@ def compile(gm, example_inputs, options=None, *, native=None, check=None):
         inputs = exported.leaves_of(gm, example_inputs)
         inner = compile(exported.leaves_only(gm), inputs, native=native, check=check)
         return exported.CompiledExport(gm, inner)
-    gm = _before_gradients(gm, True)
+    gm = before_gradients(gm, True)
+    if config.custom_partitioner_fn and any(
+        isinstance(x, _C.Tensor) and x.requires_grad for x in example_inputs
+    ):
+        from .compile_fx import compile_parts
+
+        return compile_parts(gm, example_inputs)
     return _start(CompiledModule.of_operators, gm, example_inputs, native, check)
 
 
@@ -334,7 +340,11 @@ def compile_open(gm, example_inputs, *, native=None, check=None):
     Results are a tuple.
     """
     # What its functions give is found out when they are traced.
-    gm = _before_gradients(gm, False)
+    gm = before_gradients(gm, False)
+    if config.custom_partitioner_fn:
+        from .compile_fx import compile_parts
+
+        return compile_parts(getattr(gm, "module", gm), example_inputs)
     return _start(CompiledModule.of_functions, gm, example_inputs, native, check)
 
 

@@ -1,5 +1,8 @@
 """Runs passes of a program on a graph, and keeps the graph one that can be compiled."""
 
+import operator
+from functools import partial
+
 from taeda import _C
 from taeda.compiler._errors import PassError
 from taeda.fx.node import map_arg
@@ -7,7 +10,7 @@ from taeda.utils import _pytree as pytree
 
 from .custom_graph_pass import CustomInferenceAwareGraphPass, get_custom_graph_passes
 
-__all__ = ["one_after_the_other"]
+__all__ = ["bound_passes", "one_after_the_other"]
 
 
 def _interface(graph):
@@ -64,6 +67,13 @@ def _update_values(graph, before):
         replaced.add(node)
 
 
+def _drop_unread_parts(graph):
+    """Removes results of operators that nothing reads: patterns count who reads an operator."""
+    for node in reversed(graph.find_nodes(op="call_function", target=operator.getitem)):
+        if not node.users:
+            graph.erase_node(node)
+
+
 def _run(graph, run, has_values, is_inference):
     from .pattern_matcher import stable_topological_sort
 
@@ -84,6 +94,19 @@ def _run(graph, run, has_values, is_inference):
         _update_values(graph, before)
 
 
+def bound_passes(given, is_inference):
+    """The passes of a setting, where those that ask know whether the program has no gradients."""
+
+    def bound(run):
+        if not isinstance(run, CustomInferenceAwareGraphPass):
+            return run
+        call = partial(run, is_inference=is_inference)
+        call.__name__ = type(run).__name__
+        return call
+
+    return tuple(map(bound, get_custom_graph_passes(given)))
+
+
 def one_after_the_other(*passes, lowerings=(), has_values=True, is_inference=False):
     """The passes that are set, each one or a list of them, as a function of a graph; None for none.
 
@@ -93,6 +116,7 @@ def one_after_the_other(*passes, lowerings=(), has_values=True, is_inference=Fal
     passes = [run for given in passes for run in get_custom_graph_passes(given)]
 
     def run_all(graph):
+        _drop_unread_parts(graph)
         for run in passes:
             try:
                 _run(graph, run, has_values, is_inference)

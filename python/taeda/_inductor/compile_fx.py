@@ -1,13 +1,16 @@
 """The compiler of graphs as a backend: of graphs that `taeda.compile` captured, and of others."""
 
+from functools import partial
+
 from taeda._ops import OpOverload
 from taeda.utils._config_module import inductor_config as config
 
-from . import compile, compile_open
+from . import before_gradients, compile, compile_open
+from ._graph_passes import bound_passes, one_after_the_other
 
 _OF_SIZES = ("_operator", "builtins", "math")
 
-__all__ = ["compile_fx", "compile_fx_inner"]
+__all__ = ["compile_fx", "compile_fx_inner", "compile_parts"]
 
 
 def _calls_operators(graph):
@@ -21,9 +24,17 @@ def _calls_operators(graph):
     return True
 
 
-def compile_fx_inner(gm, example_inputs, **_):
+# Whoever traces a program runs those that see all of it.
+_WHOLE = ("pre_grad_custom_pass", "joint_custom_pre_pass", "joint_custom_post_pass")
+
+_OF_PARTS = ("post_grad_custom_pre_pass", "post_grad_custom_post_pass")
+
+
+def compile_fx_inner(gm, example_inputs, *, is_inference=False, **_):
     """Compiles a graph of operators, as ahead-of-time traces hand it to their compilers."""
-    return compile(gm, example_inputs)
+    passes = {name: bound_passes(getattr(config, name), is_inference) for name in _OF_PARTS}
+    with config.patch({**dict.fromkeys(_WHOLE), **passes}):
+        return compile(gm, example_inputs)
 
 
 def compile_fx(
@@ -43,7 +54,7 @@ def compile_fx(
     Inputs that require gradients have them.
 
     inner_compile: compiles each graph of operators, the forward and the backward, in place of the
-        compiler of this package.
+        compiler of this package; it is called with is_backward= and is_inference= as well.
     config_patches: settings of `taeda._inductor.config` while they are compiled.
     decompositions: {operator: function} run instead of the operator while the model is traced.
     """
@@ -54,16 +65,49 @@ def compile_fx(
         make = compile if _calls_operators(model_.graph) else compile_open
         with config.patch(patches):
             return make(model_, example_inputs_)
+    with config.patch(patches):
+        model_ = before_gradients(model_, _calls_operators(model_.graph))
+    return compile_parts(model_, example_inputs_, inner_compile, patches, decompositions)
+
+
+def compile_parts(
+    model, example_inputs, inner_compile=compile_fx_inner, patches=None, decompositions=None
+):
+    """Traces a model ahead of time and has its graphs compiled one by one.
+
+    The joint graph is cut by `config.custom_partitioner_fn` where that is set.
+    """
     from taeda.fx.aot import aot_module_simplified, min_cut_rematerialization_partition
 
-    def compile_part(gm, example_inputs):
-        with config.patch(patches):  # a backward is compiled when it first runs
-            return inner_compile(gm, example_inputs)
+    with config.patch(patches or {}):
+        settings = config.get_config_copy()  # a backward is compiled when it first runs
+    is_cut = False
+
+    def run_passes(gm):
+        passes = config.joint_custom_pre_pass, config.joint_custom_post_pass
+        if run := one_after_the_other(*passes):
+            run(gm.graph)
+            gm.recompile()
+
+    def partition(joint_module, joint_inputs, **arguments):
+        nonlocal is_cut
+        is_cut = True
+        with config.patch(settings):
+            run_passes(joint_module)
+            cut = config.custom_partitioner_fn or min_cut_rematerialization_partition
+        return cut(joint_module, joint_inputs, compiler="inductor", **arguments)
+
+    def compile_part(gm, inputs, is_backward=False):
+        with config.patch(settings):
+            if not is_cut:
+                run_passes(gm)
+            return inner_compile(gm, inputs, is_backward=is_backward, is_inference=not is_cut)
 
     return aot_module_simplified(
-        model_,
-        example_inputs_,
+        model,
+        example_inputs,
         compile_part,
-        partition_fn=min_cut_rematerialization_partition,
+        partial(compile_part, is_backward=True),
+        partition_fn=partition,
         decompositions=decompositions,
     )

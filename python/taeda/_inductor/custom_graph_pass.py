@@ -7,6 +7,7 @@ from functools import lru_cache
 __all__ = [
     "CustomGraphPass",
     "CustomInferenceAwareGraphPass",
+    "CustomPartitionerFn",
     "CustomPassBase",
     "get_custom_graph_passes",
     "get_hash_for_files",
@@ -40,6 +41,14 @@ class CustomInferenceAwareGraphPass(CustomGraphPass):
     @abstractmethod
     def __call__(self, graph, is_inference):
         """Changes the graph."""
+
+
+class CustomPartitionerFn(CustomPassBase):
+    """A cut of joint graphs, for `custom_partitioner_fn`; see `taeda._functorch.partitioners`."""
+
+    @abstractmethod
+    def __call__(self, gm, joint_inputs, **kwargs):
+        """(forward graph module, backward graph module)."""
 
 
 def get_custom_graph_passes(custom_pass):

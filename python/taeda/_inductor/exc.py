@@ -1,5 +1,10 @@
 """Errors of the compiler of graphs: PyTorch's path."""
 
-from taeda.compiler._errors import BackendCompilerFailed, InductorError, ShortenTraceback
+from taeda.compiler._errors import (
+    BackendCompilerFailed,
+    InductorError,
+    LoweringException,
+    ShortenTraceback,
+)
 
-__all__ = ["BackendCompilerFailed", "InductorError", "ShortenTraceback"]
+__all__ = ["BackendCompilerFailed", "InductorError", "LoweringException", "ShortenTraceback"]

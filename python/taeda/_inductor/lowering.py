@@ -12,6 +12,7 @@ operator gives: a tensor, or a tuple or list of them.
 import taeda
 from taeda import _C
 from taeda._ops import OpOverload, OpOverloadPacket
+from taeda.compiler._errors import LoweringException
 from taeda.utils import _pytree as pytree
 
 from ._patterns import MULTIPLE, CallFunctionVarArgs
@@ -115,6 +116,17 @@ def _laid_out(result, like):
     return taeda.ops.aten.copy.default(like, result)
 
 
+def _check_pure(op):
+    if op._schema.is_mutable:
+        raise NotImplementedError(f"{op} writes to its arguments; such operators are called")
+
+
+def _versions(args, kwargs):
+    """How often each tensor among arguments was written to."""
+    leaves = pytree.tree_leaves((args, kwargs))
+    return [leaf._version for leaf in leaves if isinstance(leaf, _C.Tensor)]
+
+
 def lower_graph(graph):
     """Puts the program's own lowerings in the place of what they lower, and marks fallbacks."""
     for op, function in list(lowerings.items()):
@@ -123,15 +135,22 @@ def lower_graph(graph):
         found = PatternMatcherPass()
 
         def lower(match, *args, op=op, function=function, **kwargs):
-            like = match.output_node().meta["val"]
-            result = _checked(op, function(*args, **kwargs), like)
+            try:
+                _check_pure(op)
+                versions = _versions(args, kwargs)
+                like = match.output_node().meta["val"]
+                result = _checked(op, function(*args, **kwargs), like)
+                if _versions(args, kwargs) != versions:
+                    raise RuntimeError(f"the lowering of {op} writes to an argument, {op} does not")
+            except Exception as error:
+                raise LoweringException(error, op, args, kwargs) from error
             # An operand, or a view of one, is no result of a graph.
             return pytree.tree_map(lambda t: t.clone() if _is_given(t, args, kwargs) else t, result)
 
         register_lowering_pattern(CallFunctionVarArgs(op, users=MULTIPLE), pass_dict=found)(lower)
         _at_work.append(op)
         try:
-            found.apply(graph)
+            found.rewrite(graph)
         finally:
             _at_work.pop()
     for node in graph.find_nodes(op="call_function"):

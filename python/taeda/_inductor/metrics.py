@@ -4,12 +4,14 @@ generated_kernel_count: kernels of all plans. Of programs that were compiled bef
 imported, those that are alive count.
 """
 
+import contextlib
 import weakref
 
 from . import _alive, _numbers
 
 _first = 0
 _kernels_of_the_dead = 0
+_records = []
 
 
 def reset():
@@ -34,6 +36,20 @@ def _keep_count(plan, number):
 def note(program):
     """Counts a program when it is gone, too: a backward is compiled when it first runs."""
     weakref.finalize(program, _keep_count, program._plan, program._number).atexit = False
+    for record in _records:
+        record.append(program)
+
+
+@contextlib.contextmanager
+def recorded():
+    """A list of the programs that are compiled inside."""
+    record = []
+    _records.append(record)
+    try:
+        yield record
+    finally:
+        # By its place: lists of the same programs are equal.
+        del _records[next(i for i, one in enumerate(_records) if one is record)]
 
 
 for _program in list(_alive):

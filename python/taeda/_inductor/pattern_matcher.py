@@ -17,10 +17,14 @@ import itertools
 import operator
 import re
 from collections import defaultdict
+from contextlib import nullcontext
 
 import taeda
+from taeda.compiler._counters import counters
 from taeda.fx import Graph, GraphModule, Interpreter, Node
+from taeda.fx.fake.modes import detect_fake_mode
 from taeda.fx.node import map_arg
+from taeda.fx.symbolic.numbers import guard_or_false
 from taeda.utils import _pytree as pytree
 
 from ._patterns import (
@@ -73,6 +77,7 @@ __all__ = [
     "fwd_only",
     "fx_to_pattern",
     "gen_pattern",
+    "gen_register_replacement",
     "get_arg_value",
     "is_match",
     "joint_fwd_bwd",
@@ -236,7 +241,11 @@ def _first_place(graph, results, args):
 
 
 class PatternMatcherPass:
-    """Patterns that are looked for together. `apply` rewrites a graph and counts what it found."""
+    """Patterns that are looked for together.
+
+    `apply` rewrites a graph and gives how often it found one, which counts for
+    counters["inductor"]["pattern_matcher_count"] as well.
+    """
 
     def __init__(self, pass_name=None, subsystem=None):
         self.patterns = defaultdict(list)
@@ -252,11 +261,18 @@ class PatternMatcherPass:
                 "The input to PatternMatcherPass must be a GraphModule or a Graph, "
                 f"but got {type(gm)}"
             )
-        graph = gm.graph if isinstance(gm, GraphModule) else gm
+        sizes = self.rewrite(gm.graph if isinstance(gm, GraphModule) else gm)
+        if sizes:
+            counters["inductor"]["pattern_matcher_count"] += len(sizes)
+            counters["inductor"]["pattern_matcher_nodes"] += sum(sizes)
+        return len(sizes)
+
+    def rewrite(self, graph):
+        """Rewrites a graph; the numbers of nodes of what was found."""
+        sizes = []
         if not self.patterns:
-            return 0
+            return sizes
         regions = _mutation_regions(graph)
-        count = 0
         for node in reversed(list(graph.nodes)):
             if node._erased or not node.op.startswith("call_"):
                 continue
@@ -267,10 +283,10 @@ class PatternMatcherPass:
                 # Nothing moves across a write.
                 if not is_match(found) or len({regions.get(n, -1) for n in found.nodes}) != 1:
                     continue
-                if entry.extra_check(found):
-                    count += 1
+                if guard_or_false(entry.extra_check(found)):
+                    sizes.append(len(found.nodes))
                     entry.apply(found, graph, node)
-        return count
+        return sizes
 
     def clear(self):
         self.patterns.clear()
@@ -404,6 +420,35 @@ def register_replacement(
     return entry.pattern
 
 
+def gen_register_replacement(
+    unique_name,
+    search_fn,
+    replace_fn,
+    example_inputs,
+    trace_fn,
+    pass_dicts,
+    extra_check=_return_true,
+    scalar_workaround=None,
+    exclusive_arg_names=(),
+    skip_duplicates=False,
+    get_decomp_fn=None,
+):
+    """`register_replacement` with a name. The pattern is traced here: no file holds it."""
+    register_replacement(
+        search_fn,
+        replace_fn,
+        tuple(example_inputs),
+        trace_fn,
+        pass_dicts,
+        extra_check,
+        scalar_workaround,
+        exclusive_arg_names,
+        skip_duplicates=skip_duplicates,
+        pattern_name=unique_name,
+        get_decomp_fn=get_decomp_fn,
+    )
+
+
 def gen_pattern(
     search_fn, example_inputs, trace_fn, scalar_workaround=None, exclusive_arg_names=()
 ):
@@ -514,9 +559,11 @@ def _as_passes_see(fn, args, stage):
         copy.eliminate_dead_code()
         seen.append(copy)
 
-    gm = make_fx(of_tensors, pre_dispatch=True)(*tensors)
-    with config.patch(**dict.fromkeys(stages), freezing=False), config.patch(**{stage: keep}):
-        compile(gm, tensors, native="never")
+    # What it makes of sizes alone has no numbers either.
+    with detect_fake_mode(tensors) or nullcontext():
+        gm = make_fx(of_tensors, pre_dispatch=True)(*tensors)
+        with config.patch(**dict.fromkeys(stages), freezing=False), config.patch(**{stage: keep}):
+            compile(gm, tensors, native="never")
     return GraphModule(taeda.nn.Module(), seen[0])
 
 

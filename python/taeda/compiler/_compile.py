@@ -184,13 +184,16 @@ def _graph_compiler(context):
                     raise AssertionError("compiler_fn did not return callable")
             is_foreign = not (is_own or _is_graph(compiled, captured, calls))
         except Exception as error:
-            from taeda.compiler._errors import BackendCompilerFailed, InductorError, PassError
+            from taeda.compiler._errors import (
+                BackendCompilerFailed,
+                InductorError,
+                ProgramPartError,
+            )
 
-            # A pass that the program set must not go missing.
-            is_of_pass = isinstance(error, PassError)
-            is_optional = _is_inductor(backend) and not is_strict() and not is_of_pass
+            is_of_program = isinstance(error, ProgramPartError)
+            is_optional = _is_inductor(backend) and not is_strict() and not is_of_program
             if not is_optional and not config.suppress_errors:
-                if is_of_pass:
+                if is_of_program:
                     raise
                 kind = InductorError if _is_inductor(backend) else BackendCompilerFailed
                 raise kind(backend, error) from error

@@ -8,9 +8,11 @@ __all__ = [
     "InfiniteGeneratorError",
     "InternalTorchDynamoError",
     "InvalidBackend",
+    "LoweringException",
     "ObservedException",
     "PackageError",
     "PassError",
+    "ProgramPartError",
     "RecompileError",
     "RecompileLimitExceeded",
     "ResetRequired",
@@ -126,15 +128,38 @@ class InductorError(BackendCompilerFailed):
     """The compiler of graphs raised an error, which is `inner_exception`."""
 
 
-class PassError(InductorError):
-    """A pass that the program set raised an error, which is `inner_exception`."""
+class ProgramPartError(InductorError):
+    """What the program gave the compiler raised an error, which is `inner_exception`.
 
-    def __init__(self, run, inner_exception):
+    It is never the reason to run a graph as it is: a part of the program would go missing.
+    """
+
+    def __init__(self, text, inner_exception):
         self.backend_name = "inductor"
         self.inner_exception = inner_exception
+        ShortenTraceback.__init__(self, text)
+
+
+class PassError(ProgramPartError):
+    """A pass that the program set raised an error."""
+
+    def __init__(self, run, inner_exception):
         name = getattr(run, "__name__", type(run).__name__)
         text = f"the pass {name} raised:\n{type(inner_exception).__name__}: {inner_exception}"
-        ShortenTraceback.__init__(self, text)
+        super().__init__(text, inner_exception)
+
+
+class LoweringException(ProgramPartError):  # noqa: N818
+    """A lowering that the program registered raised an error, or gave what its operator does not.
+
+    PyTorch's name and text.
+    """
+
+    def __init__(self, inner_exception, target, args, kwargs):
+        lines = [f"LoweringException: {type(inner_exception).__name__}: {inner_exception}"]
+        lines += [f"  target: {target}", *(f"  args[{i}]: {arg}" for i, arg in enumerate(args))]
+        lines += [f"  kwargs: {kwargs}"] if kwargs else []
+        super().__init__("\n".join(lines), inner_exception)
 
 
 class TorchRuntimeError(TorchDynamoException):

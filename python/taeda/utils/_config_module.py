@@ -183,6 +183,8 @@ inductor_config = ConfigModule(
     joint_custom_post_pass=None,
     post_grad_custom_pre_pass=None,
     post_grad_custom_post_pass=None,
+    # Cuts joint graphs: a CustomPartitionerFn, or a function of what a `partition_fn` takes.
+    custom_partitioner_fn=None,
     **{
         # Texts by name that a package keeps.
         "aot_inductor.metadata": {},

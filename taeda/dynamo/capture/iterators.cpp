@@ -157,6 +157,13 @@ bool refuses_deque(PyObject* iterator, PyObject* deque) {
   return is_refused;
 }
 
+bool tells_its_place(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!PyIter_Check(object) || PyGen_Check(object)) return false;
+  // Since Python 3.12 the iterators of a deque have classes that are made as the module loads.
+  return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || goes_through_deque(type);
+}
+
 PyObject* iterated_by_keys(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
   if (!refuses_changes(type)) return nullptr;

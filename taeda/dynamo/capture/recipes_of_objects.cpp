@@ -300,7 +300,7 @@ int Recipes::other(PyObject* object) {
   if (PyGen_CheckExact(object))
     if (const Owned call = call_of_generator(object); call.get() != Py_None)
       return of_call(object, call.get());
-  if (!PyIter_Check(object) || PyGen_Check(object) || (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+  if (!tells_its_place(object)) {
     const auto made = capture_.made_at_.find(object);
     throw Abandoned{std::string("an object of class ") + type->tp_name + " lives on behind a break",
                     made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};

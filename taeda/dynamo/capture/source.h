@@ -152,6 +152,8 @@ void check_goes_on(PyObject* iterator, PyObject* arguments);
 // The function, the arguments and the named arguments that make a generator anew whose body did not
 // begin; None for others.
 Owned call_of_generator(PyObject* generator);
+// Whether it is an iterator of C that says by `__reduce__` where it is, and stays as it is.
+bool tells_its_place(PyObject* object);
 // Whether iterators of the class go through a dict from its end.
 bool goes_backwards(PyTypeObject* type);
 // Of an iterator of a dict: what it gives ("keys"), how many it gave, whether it goes backwards;
