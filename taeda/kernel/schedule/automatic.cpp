@@ -99,10 +99,28 @@ std::set<const Expr*> dense_along(const Kernel& kernel, const std::vector<const 
 
 void merge_plain_axes(Kernel& kernel, Loop& loop) {
   for (size_t i = 0; i + 1 < loop.axes.size();)
-    if (can_merge_plainly(kernel, loop, i))
+    if (can_merge_plainly(kernel, loop, i, i + 1))
       merge_axes(kernel, loop, i);
     else
       ++i;
+}
+
+// Where memory lies in another order than the axes of a loop that stores: two axes that would merge
+// if one came right after the other.
+bool merge_in_memory_order(Kernel& kernel, Loop& loop) {
+  for (size_t i = 0; i < loop.axes.size(); ++i)
+    for (size_t j = 0; j < loop.axes.size(); ++j) {
+      if (i == j || !can_merge_plainly(kernel, loop, i, j)) continue;
+      std::vector<size_t> order;
+      for (size_t k = 0; k < loop.axes.size(); ++k) {
+        if (k != j) order.push_back(k);
+        if (k == i) order.push_back(j);
+      }
+      reorder_axes(kernel, loop, order);
+      merge_axes(kernel, loop, i < j ? i : i - 1);
+      return true;
+    }
+  return false;
 }
 
 // The accesses that move with the most axes: the others read a few elements again and again.
@@ -177,6 +195,11 @@ std::vector<NodeId> transposed_loads(const Kernel& kernel, const std::vector<Ste
 // A loop that only stores: the dense axis last, in blocks with one that is dense elsewhere.
 void schedule_stores(Kernel& kernel, Loop& loop) {
   merge_plain_axes(kernel, loop);
+  const bool can_reorder = std::all_of(loop.axes.begin(), loop.axes.end(), [&](const Axis& axis) {
+    return is_of_params(kernel, axis.extent);
+  });
+  while (can_reorder && merge_in_memory_order(kernel, loop)) {
+  }
   move_to_end(kernel, loop,
               best_vector(kernel, loop, widest(kernel, loop.axes, accesses(kernel, loop.steps))));
   const size_t last = loop.axes.size() - 1;
@@ -273,7 +296,6 @@ void keep_dear_values(Kernel& kernel, Loop& loop) {
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
 // is dense along it.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
-  const Expr* kept = loop.axes.back().var;
   bool is_flat = true;
   for (Step& step : loop.steps) {
     auto* inner = std::get_if<Loop>(&step);
@@ -290,7 +312,8 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   for (const Step& step : loop.steps)
     if (const auto* inner = std::get_if<Loop>(&step))
       inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
-  if (is_flat && inside == 0 && !dense_along(kernel, all, kept).empty()) {
+  if (is_flat && inside == 0) move_to_end(kernel, loop, best_vector(kernel, loop, all));
+  if (is_flat && inside == 0 && !dense_along(kernel, all, loop.axes.back().var).empty()) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;
     return;
@@ -445,6 +468,7 @@ void store_dear_columns_first(Kernel& kernel) {
 }  // namespace
 
 void schedule_for_cpu(Kernel& kernel) {
+  simplify_quotients(kernel);
   cut_at_masks(kernel);
   store_dear_columns_first(kernel);
   for (Step& step : kernel.steps) {

@@ -1,0 +1,81 @@
+"""Kernels go through memory in the order in which it lies, with sizes that are symbols as well."""
+
+import pytest
+from taeda._inductor import compile
+from taeda.fx.experimental.proxy_tensor import make_fx
+
+import taeda as t
+import taeda.nn.functional as F
+
+
+def captured(f, inputs, mode="symbolic", native="never"):
+    return compile(make_fx(f, tracing_mode=mode)(*inputs), inputs, native=native)
+
+
+def shuffled_channels(x):
+    n, c, h, w = x.shape
+    return F.relu(x.view(n, 4, c // 4, h, w).transpose(1, 2).reshape(n, c, h, w) * 2)
+
+
+def windows(x):
+    n, h, w, c = x.shape
+    parts = t.roll(x, (-4, -4), (1, 2)).view(n, h // 8, 8, w // 8, 8, c)
+    return parts.permute(0, 1, 3, 2, 4, 5).reshape(-1, 64, c) * 2
+
+
+def blocks(x):
+    h, w = x.shape
+    return x.view(h // 8, 8, w // 32, 32).permute(0, 2, 1, 3).reshape(-1, 256) * 2
+
+
+def patches(x, filters, weight, bias):
+    y = F.conv2d(x, filters, stride=8).flatten(2).transpose(1, 2)
+    return F.layer_norm(y, (y.shape[-1],), weight, bias)
+
+
+# Names: a function and the sizes of its inputs.
+VIEWS = {
+    "shuffled channels": (shuffled_channels, [(3, 12, 6, 38)]),
+    "windows": (windows, [(2, 16, 24, 33)]),
+    "blocks": (blocks, [(48, 160)]),
+    "patches": (patches, [(2, 3, 40, 48), (24, 3, 8, 8), (24,), (24,)]),
+    "repeated": (lambda x: x.repeat(2, 3) * 2, [(30, 37)]),
+}
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "fake"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_places_behind_views_are_steps_of_memory(name, mode):
+    """Not lane by lane, with quotients for each."""
+    f, sizes = VIEWS[name]
+    inputs = [t.randn(*size) for size in sizes]
+    compiled = captured(f, inputs, mode)
+    assert "td_each_lane" not in compiled.source()
+    assert t.equal(compiled(*inputs), f(*inputs))
+    assert t.equal(captured(f, inputs, mode, "only")(*inputs), f(*inputs))
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "fake"])
+@pytest.mark.parametrize("dims", [0, 1, (0, 1)])
+def test_columns_of_several_passes_are_reduced_side_by_side(dims, mode):
+    x = t.randn(37, 33, 50)
+    for f in (lambda x: (x * 2).var(dims), lambda x: x.logsumexp(dims)):
+        compiled = captured(f, [x], mode)
+        assert "td_each_lane" not in compiled.source()
+        got = captured(f, [x], mode, "only")(x)
+        assert t.equal(got, compiled(x)) and t.allclose(got, f(x), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "fake"])
+def test_axes_are_merged_in_the_order_of_memory(mode):
+    """A few channels that lie innermost are no loop of their own."""
+    x = t.randint(0, 256, (3, 20, 30, 3), dtype=t.uint8).permute(0, 3, 1, 2)
+
+    def f(x):
+        return x.float() / 255
+
+    compiled = captured(f, [x], mode)
+    loops = [line for line in compiled.source().splitlines() if line.strip().startswith("for (")]
+    assert len(loops) == 2  # vectors side by side, and one by one
+    got = captured(f, [x], mode, "only")(x)
+    assert t.equal(got, f(x)) and got.stride() == f(x).stride()
