@@ -79,3 +79,13 @@ def test_axes_are_merged_in_the_order_of_memory(mode):
     assert len(loops) == 2  # vectors side by side, and one by one
     got = captured(f, [x], mode, "only")(x)
     assert t.equal(got, f(x)) and got.stride() == f(x).stride()
+
+
+@pytest.mark.parametrize("dims", [(0, 2), (1,), (2,)])
+def test_pieces_between_turns_of_an_index_are_read_at_once(dims):
+    """Where a vector lies within one quotient of the index its elements are neighbours."""
+    x = t.randn(17, 5, 130)
+    compiled = captured(lambda x: x.var((0, 2)), [x])
+    assert "? td_read_lanes" in compiled.source()
+    got = captured(lambda x: x.var(dims), [x], native="only")(x)
+    assert t.allclose(got, x.var(dims), 1e-5, 1e-6)
