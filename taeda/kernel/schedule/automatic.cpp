@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
+// Steps in memory that leave several elements in a line of the cache.
+constexpr int64_t kNear = 8;
 // Iterations of the outermost axis that keep all threads busy.
 constexpr int64_t kEnoughParts = 64;
 
@@ -293,6 +295,30 @@ void keep_dear_values(Kernel& kernel, Loop& loop) {
   }
 }
 
+// Whether some access moves along a variable by so little that vectors share lines of the cache.
+bool is_near_along(const Kernel& kernel, const std::vector<const Expr*>& all, const Expr* var) {
+  return std::any_of(all.begin(), all.end(), [&](const Expr* at) {
+    const Expr* stride = stride_of(*kernel.pool, at, var);
+    return stride && stride->is_constant() && stride->value.integer >= 1 &&
+           stride->value.integer <= kNear;
+  });
+}
+
+// The kept axis along which memory is dense, or nearly so, comes last; false where there is none.
+bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Expr*>& all) {
+  move_to_end(kernel, loop, best_vector(kernel, loop, all));
+  if (!dense_along(kernel, all, loop.axes.back().var).empty()) return true;
+  for (const Step& step : loop.steps)
+    if (const auto* inner = std::get_if<Loop>(&step))
+      if (is_near_along(kernel, all, inner->axes.back().var)) return false;
+  for (size_t i = loop.axes.size(); i-- > 0;)
+    if (is_near_along(kernel, all, loop.axes[i].var)) {
+      move_to_end(kernel, loop, i);
+      return true;
+    }
+  return false;
+}
+
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
 // is dense along it.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
@@ -312,8 +338,7 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   for (const Step& step : loop.steps)
     if (const auto* inner = std::get_if<Loop>(&step))
       inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
-  if (is_flat && inside == 0) move_to_end(kernel, loop, best_vector(kernel, loop, all));
-  if (is_flat && inside == 0 && !dense_along(kernel, all, loop.axes.back().var).empty()) {
+  if (is_flat && inside == 0 && move_columns_to_end(kernel, loop, all)) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;
     return;

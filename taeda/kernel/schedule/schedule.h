@@ -52,7 +52,8 @@ TAEDA_API void simplify_quotients(Kernel& kernel);
 //       load a[j] if j < m,         to    loop j < n
 //       load b[j - m] if j >= m)            store y[m + j] = load b[j]
 // Cuts outermost loops that read memory under masks where comparisons of an axis with a number
-// change, so that each loop reads what it needs, without a mask.
+// change, so that each loop reads what it needs, without a mask. Where a mask holds for every other
+// index (up to every fourth), each residue is a loop.
 TAEDA_API void cut_at_masks(Kernel& kernel);
 
 // reorder.cpp
