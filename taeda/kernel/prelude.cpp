@@ -28,6 +28,7 @@ TAEDA_TEXT(taeda_text_complex, "taeda/kernel/math_complex.h")
 TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
 TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
 TAEDA_TEXT(taeda_text_mixed, "taeda/kernel/math_mixed.h")
+TAEDA_TEXT(taeda_text_short, "taeda/kernel/math_short.h")
 TAEDA_TEXT(taeda_text_transpose, "taeda/kernel/math_transpose.h")
 TAEDA_TEXT(taeda_text_grid, "taeda/kernel/math_grid.h")
 TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
@@ -72,6 +73,7 @@ std::string prelude(bool is_cuda) {
   if (!is_cuda) append(text, taeda_text_memory);
   append(text, taeda_text_storage);
   if (!is_cuda) append(text, taeda_text_mixed);
+  if (!is_cuda) append(text, taeda_text_short);
   if (!is_cuda) append(text, taeda_text_transpose);
   append(text, taeda_text_random);
   if (!is_cuda) append(text, taeda_text_random_rows);

@@ -45,6 +45,11 @@ const Expr* find_turn(const Expr* e, const Expr* var) {
 // Pieces of fewer elements would hold no vector.
 constexpr int64_t kLeastPiece = 16;
 
+// Integers in fewer bits than they are computed in have ways of their own through memory.
+bool is_short_integer(DType dtype, Type type) {
+  return type == Type::I64 && is_integral(dtype) && item_size(dtype) < 8;
+}
+
 // A row of the random stream as the value of its node.
 std::string widened(const Node& node, const std::string& row) {
   return static_cast<Draw>(node.index) == Draw::Word ? str("td_widen<td_i64>(", row, ")") : row;
@@ -273,14 +278,28 @@ std::set<NodeId> CpuValues::fixed_nodes(const std::vector<NodeId>& roots,
 }
 
 std::string CpuValues::define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
-                                    const std::string& indent) const {
+                                    const std::string& indent, const std::string& guard) const {
   const Defined values{NamedNodes(graph_, roots), {}, {}, ""};
   std::string text;
-  for (NodeId id : values.names.order())
-    if (place.fixed.count(id))
-      text += str(indent, "const ", value_type(graph_.node(id).type, Lanes::One), " ",
-                  values.names[id], " = ", value(values, graph_.node(id), Lanes::One, 0), ";\n");
+  for (NodeId id : values.names.order()) {
+    if (!place.fixed.count(id)) continue;
+    const Node& node = graph_.node(id);
+    const std::string type = value_type(node.type, Lanes::One);
+    const bool is_guarded = !guard.empty() && node.op == Op::Load;
+    text += str(indent, "const ", type, " ", values.names[id], " = ",
+                is_guarded ? str(guard, " ? ") : "", value(values, node, Lanes::One, 0),
+                is_guarded ? str(" : ", type, "{}") : "", ";\n");
+  }
   return text;
+}
+
+std::vector<std::string> CpuValues::fixed_names(const std::vector<NodeId>& roots,
+                                                const CpuPlace& place) const {
+  const NamedNodes names(graph_, roots);
+  std::vector<std::string> found;
+  for (NodeId id : names.order())
+    if (place.fixed.count(id)) found.push_back(names[id]);
+  return found;
 }
 
 std::string CpuValues::spelled(const Defined& values, NodeId id, Lanes lanes, int copy) const {
@@ -365,11 +384,13 @@ std::string CpuValues::load_lanes(const Defined& values, const Node& node, Lanes
   const Expr* stride = is_moving ? vector_stride(values, node.at) : nullptr;
   const std::string where =
       str(">(b", node.index, ", ", copy_index(values, node.at, copy), ", ", count, ")");
+  const bool is_short = is_short_integer(kernel_.buffers[node.index].dtype, node.type);
   const std::string neighbours =
-      node.type == Type::Mask ? str("td_read_mask_lanes<", value_type(node.type, lanes), where)
-      : is_two(node.type, lanes)
-          ? str("td_read_two<", stored, ", ", value_type(node.type, Lanes::Wide64), where)
-          : str("td_read_lanes<", stored, ", ", value_type(node.type, lanes), where);
+      node.type == Type::Mask    ? str("td_read_mask_lanes<", value_type(node.type, lanes), where)
+      : is_two(node.type, lanes) ? str(is_short ? "td_read_short_two<" : "td_read_two<", stored,
+                                       ", ", value_type(node.type, Lanes::Wide64), where)
+                                 : str(is_short ? "td_read_short<" : "td_read_lanes<", stored, ", ",
+                                       value_type(node.type, lanes), where);
   if (stride && stride->is_constant(1)) return neighbours;
   const std::string each = each_lane(node.type, lanes, count, load_lane(values, node, copy));
   const Piece piece = is_moving && !stride ? piece_of(values, node.at, copy) : Piece();
@@ -455,8 +476,9 @@ std::string CpuValues::indirect(const Defined& values, const Indirect& one, bool
   if (!is_wide)
     return str(indent, "const td_long ", name(one.symbol), " = ", checked(value), ";\n", indent,
                "(void)", name(one.symbol), ";\n");
-  return str(indent, "const auto ", copy_name(name(one.symbol), copy), " = ",
-             each_lane(Type::I64, lanes, values.place.count(), checked(value + "[lane]")), ";\n");
+  return str(indent, "const auto ", copy_name(name(one.symbol), copy), " = td_checked_lanes(",
+             value, ", ", index(one.extent), ", ", one.wraps ? "true" : "false", ", error, ",
+             number + 1, ", ", values.place.count(), ");\n");
 }
 
 // ---- stores ----
@@ -504,7 +526,12 @@ std::string CpuValues::store_lanes(const Defined& values, const Store& store, in
         store.mode == StoreMode::Write ? value : combined(store.mode, old, value);
     const std::string what = str("(b", store.buffer, ", ", at, ", ", made, ", ", count, ");\n");
     if (type == Type::Mask) return "td_write_mask_lanes" + what;
-    return str(is_two_wide ? "td_write_two<" : "td_write_lanes<", stored, ">", what);
+    const bool is_short = is_short_integer(kernel_.buffers[store.buffer].dtype, type);
+    return str(is_short ? "td_write_short" : "td_write",
+               is_two_wide ? "_two<"
+               : is_short  ? "<"
+                           : "_lanes<",
+               stored, ">", what);
   }
   const std::string guard =
       store.mask >= 0 ? str("if ((", spelled(values, store.mask, place.lanes, copy), ")[lane]) ")

@@ -66,8 +66,11 @@ class CpuValues {
   // write: a compiler cannot know that. Their definitions stand before the loop.
   std::set<NodeId> fixed_nodes(const std::vector<NodeId>& roots, const std::set<int>& written,
                                const CpuPlace& place) const;
+  // With a guard, memory is read where it holds.
   std::string define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
-                           const std::string& indent) const;
+                           const std::string& indent, const std::string& guard = "") const;
+  std::vector<std::string> fixed_names(const std::vector<NodeId>& roots,
+                                       const CpuPlace& place) const;
   // A value as its user wants it: one, or a vector.
   std::string spelled(const Defined& values, NodeId id, Lanes lanes, int copy = 0) const;
   std::string store(const Defined& values, const Store& store, const std::string& indent) const;

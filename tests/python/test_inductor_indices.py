@@ -89,3 +89,75 @@ def test_pieces_between_turns_of_an_index_are_read_at_once(dims):
     assert "? td_read_lanes" in compiled.source()
     got = captured(lambda x: x.var(dims), [x], native="only")(x)
     assert t.allclose(got, x.var(dims), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["symbolic", "fake"])
+def test_every_other_element_is_a_loop_of_its_own(mode):
+    """As gradients of slices have steps, no mask is asked and no vector gathered."""
+    g, x = t.randn(14, 33), t.randn(14, 66)
+
+    def f(g, x):
+        y = t.zeros_like(x)
+        return t.slice_scatter(y, g * x[:, 1::2], 1, 0, None, 2) + 1
+
+    compiled = captured(f, [g, x], mode)
+    assert "td_no_lane" not in compiled.source()
+    assert t.equal(compiled(g, x), f(g, x))
+    assert t.equal(captured(f, [g, x], mode, "only")(g, x), f(g, x))
+
+
+def test_columns_that_lie_nearly_side_by_side_are_reduced_together():
+    x = t.randn(20, 60, 2)
+    compiled = captured(lambda x: (x[..., 0] * x[..., 1]).sum(0), [x], "fake")
+    assert "td_wide_source" not in compiled.source()  # vectors are not along rows
+    got = captured(lambda x: (x[..., 0] * x[..., 1]).sum(0), [x], "fake", "only")(x)
+    assert t.equal(got, compiled(x)) and t.equal(got, (x[..., 0] * x[..., 1]).sum(0))
+
+
+@pytest.mark.parametrize("dtype", [t.uint8, t.int8, t.int16, t.int32])
+def test_integers_of_few_bits_are_read_and_written_together(dtype):
+    x = t.randint(-128, 127, (7, 45)).to(dtype)
+
+    def f(x):
+        return x * 3 - 1, (x + 5).float() / 7, x % 7
+
+    compiled = captured(f, [x], "fake")
+    assert "td_read_short" in compiled.source() and "td_write_short" in compiled.source()
+    for got, want in zip(captured(f, [x], "fake", "only")(x), f(x), strict=True):
+        assert got.dtype == want.dtype and t.equal(got, want)
+
+
+def test_indices_are_checked_together():
+    x, i = t.randn(9, 50), t.randint(-50, 50, (77,))
+    compiled = captured(lambda x, i: x[:, i] * 2, [x, i], "fake", "only")
+    assert "td_checked_lanes" in compiled.source()
+    assert t.equal(compiled(x, i), x[:, i] * 2)
+    i[60] = 50
+    with pytest.raises(IndexError, match="index 50 is out of bounds"):
+        compiled(x, i)
+
+
+def test_values_of_a_whole_row_are_found_before_it():
+    """Loads and divisions that no element of a reduction changes are no part of its loop."""
+    x, y, z = t.randn(6, 70), t.randn(6), t.rand(1) + 1
+    compiled = captured(lambda x, y, z: (x * (y / z)[:, None]).sum(1), [x, y, z], "fake", "only")
+    line = next(one for one in compiled.source().splitlines() if "const auto wide0 = " in one)
+    assert "[&] {" in line
+    assert t.equal(compiled(x, y, z), (x * (y / z)[:, None]).sum(1))
+    assert captured(lambda x, y: (x * y).sum(1), [x[:, :0], y[:, None]], "fake", "only")(
+        x[:, :0], y[:, None]
+    ).equal(t.zeros(6))
+
+
+def test_gradients_of_sampled_grids_are_one_call():
+    x, grid = t.randn(2, 3, 6, 7), t.rand(2, 5, 4, 2) * 2 - 1
+
+    def f(x, grid):
+        x, grid = x.detach().requires_grad_(), grid.detach().requires_grad_()
+        y = F.grid_sample(x, grid, align_corners=False)
+        return t.autograd.grad(y.sum(), (x, grid))
+
+    compiled = captured(f, [x, grid], "fake")
+    assert "grid_sampler_2d_backward" in compiled.report()[0]["called"]
+    for got, want in zip(compiled(x, grid), f(x, grid), strict=True):
+        assert t.equal(got, want)
