@@ -184,6 +184,15 @@ NodeId ExprGraph::cast(NodeId a, Type type) {
                          (from == Type::Mask && !is_complex(through))))
       return inner;
   }
+  // A choice of a constant is made among the shorter values.
+  const Node& node = nodes_[a];
+  const auto is_constant = [&](int i) { return nodes_[node.args[i]].op == Op::Constant; };
+  if (node.op == Op::Where && type_size(type) < type_size(node.type) && !is_complex(node.type) &&
+      !is_complex(type) && type != Type::Mask && (is_constant(1) || is_constant(2))) {
+    const NodeId condition = node.args[0], b = node.args[1], c = node.args[2];
+    const NodeId first = cast(b, type);
+    return apply(Op::Where, condition, first, cast(c, type));
+  }
   return intern({.op = Op::Cast, .type = type, .args = {a, -1, -1}});
 }
 

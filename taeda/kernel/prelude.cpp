@@ -22,14 +22,17 @@ TAEDA_TEXT(taeda_text_log, "taeda/kernel/math_log.h")
 TAEDA_TEXT(taeda_text_trig, "taeda/kernel/math_trig.h")
 TAEDA_TEXT(taeda_text_special, "taeda/kernel/math_special.h")
 TAEDA_TEXT(taeda_text_int, "taeda/kernel/math_int.h")
+TAEDA_TEXT(taeda_text_index, "taeda/kernel/math_index.h")
 TAEDA_TEXT(taeda_text_convert, "taeda/kernel/math_convert.h")
 TAEDA_TEXT(taeda_text_complex, "taeda/kernel/math_complex.h")
 TAEDA_TEXT(taeda_text_memory, "taeda/kernel/math_memory.h")
 TAEDA_TEXT(taeda_text_storage, "taeda/kernel/math_storage.h")
 TAEDA_TEXT(taeda_text_mixed, "taeda/kernel/math_mixed.h")
+TAEDA_TEXT(taeda_text_short, "taeda/kernel/math_short.h")
 TAEDA_TEXT(taeda_text_transpose, "taeda/kernel/math_transpose.h")
 TAEDA_TEXT(taeda_text_grid, "taeda/kernel/math_grid.h")
 TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
+TAEDA_TEXT(taeda_text_random_rows, "taeda/kernel/math_random_rows.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
 TAEDA_TEXT(taeda_text_reduce_cascade, "taeda/kernel/reduce_cascade.h")
 TAEDA_TEXT(taeda_text_called_lanes, "taeda/kernel/called/lanes.h")
@@ -62,16 +65,18 @@ void append(std::string& text, const char* header) {
 
 std::string prelude(bool is_cuda) {
   std::string text;
-  for (const char* header :
-       {taeda_text_types, taeda_text_polynomials, taeda_text_exp, taeda_text_log, taeda_text_trig,
-        taeda_text_special, taeda_text_int, taeda_text_convert, taeda_text_complex}) {
+  for (const char* header : {taeda_text_types, taeda_text_polynomials, taeda_text_exp,
+                             taeda_text_log, taeda_text_trig, taeda_text_special, taeda_text_int,
+                             taeda_text_index, taeda_text_convert, taeda_text_complex}) {
     append(text, header);
   }
   if (!is_cuda) append(text, taeda_text_memory);
   append(text, taeda_text_storage);
   if (!is_cuda) append(text, taeda_text_mixed);
+  if (!is_cuda) append(text, taeda_text_short);
   if (!is_cuda) append(text, taeda_text_transpose);
   append(text, taeda_text_random);
+  if (!is_cuda) append(text, taeda_text_random_rows);
   if (is_cuda) append(text, taeda_text_grid);
   append(text, taeda_text_reduce_tree);
   append(text, taeda_text_reduce_cascade);

@@ -1,6 +1,8 @@
 // Prints loads, indices, operations and stores, as scalars or along a vector.
 #include "taeda/kernel/print_cpu_values.h"
 
+#include <algorithm>
+
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
 #include "taeda/kernel/ir/rewrite.h"
@@ -27,8 +29,37 @@ std::string each_lane(Type type, Lanes lanes, const std::string& count, const st
              ", [&](int lane) { return ", value, "; })");
 }
 
+// Where an index turns: a quotient, a remainder or an extremum that moves with a variable, the
+// innermost of them; null for none.
+const Expr* find_turn(const Expr* e, const Expr* var) {
+  using symbolic::ExprOp;
+  for (const Expr* arg : e->args)
+    if (const Expr* found = find_turn(arg, var)) return found;
+  const bool can_turn = e->op == ExprOp::FloorDiv || e->op == ExprOp::Mod || e->op == ExprOp::Min ||
+                        e->op == ExprOp::Max;
+  if (!can_turn || e->kind != SymKind::Int) return nullptr;
+  const auto symbols = symbolic::symbols_of(e);
+  return std::find(symbols.begin(), symbols.end(), var) != symbols.end() ? e : nullptr;
+}
+
+// Pieces of fewer elements would hold no vector.
+constexpr int64_t kLeastPiece = 16;
+
+// Integers in fewer bits than they are computed in have ways of their own through memory.
+bool is_short_integer(DType dtype, Type type) {
+  return type == Type::I64 && is_integral(dtype) && item_size(dtype) < 8;
+}
+
+// A row of the random stream as the value of its node.
+std::string widened(const Node& node, const std::string& row) {
+  return static_cast<Draw>(node.index) == Draw::Word ? str("td_widen<td_i64>(", row, ")") : row;
+}
+
 // Calls of long functions that a kernel may take in, of which a random number counts for several.
 constexpr int kMostLongCalls = 24, kCallsOfDraw = 3;
+
+// Vectors of random numbers that fill as many blocks of the stream as one has lanes.
+constexpr int kRowsOfBlocks = 4;
 
 }  // namespace
 
@@ -105,6 +136,69 @@ const Expr* CpuValues::vector_stride(const Defined& values, const Expr* at) cons
   return stride_of(pool_, at, values.place.var);
 }
 
+CpuValues::Piece CpuValues::piece_of(const Defined& values, const Expr* at, int copy) const {
+  const Expr* turn = find_turn(at, values.place.var);
+  return turn ? piece_of(values, at, copy, {}) : Piece();
+}
+
+// `kept` has what stands for quotients that stay as they are in the piece.
+CpuValues::Piece CpuValues::piece_of(const Defined& values, const Expr* at, int copy,
+                                     const symbolic::Replacements& kept) const {
+  const Expr* turn = find_turn(at, values.place.var);
+  if (!turn) return {vector_stride(values, at), ""};
+  const bool is_extremum = turn->op == symbolic::ExprOp::Min || turn->op == symbolic::ExprOp::Max;
+  return is_extremum ? piece_of_extremum(values, at, turn, copy, kept)
+                     : piece_of_quotient(values, at, turn, copy, kept);
+}
+
+// What is left of a multiple of the divisor stays below it up to the last lane.
+CpuValues::Piece CpuValues::piece_of_quotient(const Defined& values, const Expr* at,
+                                              const Expr* turn, int copy,
+                                              symbolic::Replacements kept) const {
+  const Expr *a = turn->args[0], *b = turn->args[1];
+  const Expr* step = vector_stride(values, a);
+  const bool is_short = b->is_constant() && b->value.integer < kLeastPiece;
+  if (is_short || !step || !step->is_constant(1) || vector_stride(values, b) != pool_.integer(0))
+    return {};
+  const Expr* quotient =
+      pool_.symbol(str("quotient", kept.size()), SymKind::Int, symbolic::IntRange(), std::nullopt);
+  const Expr* whole = pool_.make(symbolic::ExprOp::FloorDiv, a, b);
+  const Expr* rest = pool_.subtract(a, pool_.mul(b, quotient));
+  const Expr* original = symbolic::substitute(pool_, whole, kept);
+  const Expr* first = symbolic::substitute(pool_, pool_.modulo(a, b), kept);
+  const std::string is_inside =
+      str(copy_index(values, first, copy), " + ", values.place.count(),
+          " <= ", copy_index(values, symbolic::substitute(pool_, b, kept), copy));
+  kept[quotient] = original;
+  Piece piece = piece_of(
+      values, symbolic::substitute(pool_, at, {{whole, quotient}, {pool_.modulo(a, b), rest}}),
+      copy, kept);
+  piece.is_inside = piece.is_inside.empty() ? is_inside : str(is_inside, " && ", piece.is_inside);
+  return piece;
+}
+
+// One operand is the extremum for the first lane and for the last one.
+CpuValues::Piece CpuValues::piece_of_extremum(const Defined& values, const Expr* at,
+                                              const Expr* turn, int copy,
+                                              const symbolic::Replacements& kept) const {
+  for (const Expr* arg : turn->args)
+    if (!vector_stride(values, arg)) return {};
+  const std::string last = str("(", values.place.count(), " - 1)");
+  for (const Expr* arg : turn->args) {
+    Piece piece = piece_of(values, symbolic::substitute(pool_, at, {{turn, arg}}), copy, kept);
+    if (!piece.stride || !piece.stride->is_constant(1)) continue;
+    const Expr* one = symbolic::substitute(pool_, arg, kept);
+    const Expr* all = symbolic::substitute(pool_, turn, kept);
+    std::string is_inside;
+    for (const char* lane : {"", last.c_str()})
+      is_inside += str(is_inside.empty() ? "" : " && ", copy_index(values, one, copy, lane),
+                       " == ", copy_index(values, all, copy, lane));
+    piece.is_inside = piece.is_inside.empty() ? is_inside : str(is_inside, " && ", piece.is_inside);
+    return piece;
+  }
+  return {};
+}
+
 int CpuValues::useful_copies(const std::vector<NodeId>& roots,
                              const std::vector<const Expr*>& stores, const CpuPlace& place) const {
   const Defined values{NamedNodes(graph_, roots), {}, place, ""};
@@ -122,6 +216,9 @@ int CpuValues::useful_copies(const std::vector<NodeId>& roots,
     if (node.op == Op::Load && (node.args[0] >= 0 || !is_dense(node.at))) return 1;
     count += node.op != Op::Load;
   }
+  const bool draws = std::any_of(wide.begin(), wide.end(),
+                                 [&](NodeId id) { return graph_.node(id).op == Op::Random; });
+  if (draws && count <= 48) return kRowsOfBlocks;
   return count <= 16 ? 4 : count <= 48 ? 2 : 1;
 }
 
@@ -135,11 +232,16 @@ CpuValues::Defined CpuValues::define(const std::vector<NodeId>& roots, const Cpu
     const Node& node = graph_.node(id);
     const bool is_wide = values.wide.count(id) != 0;
     const Lanes lanes = is_wide ? place.lanes : Lanes::One;
+    const std::string rows = is_wide ? random_rows(values, node, lanes) : "";
+    if (!rows.empty())
+      values.text += str(indent, "const auto ", values.names[id], "_rows = ", rows, ";\n");
     for (int k = 0; k < (is_wide ? place.copies : 1); ++k) {
       const int copy = place.first + k;
-      values.text +=
-          str(indent, "const ", value_type(node.type, lanes), " ", spelled(values, id, lanes, copy),
-              " = ", value(values, node, lanes, copy), ";\n");
+      const std::string made = rows.empty()
+                                   ? value(values, node, lanes, copy)
+                                   : widened(node, str(values.names[id], "_rows.row[", k, "]"));
+      values.text += str(indent, "const ", value_type(node.type, lanes), " ",
+                         spelled(values, id, lanes, copy), " = ", made, ";\n");
       for (const Indirect& one : graph_.indirects())
         if (one.value == id) values.text += indirect(values, one, is_wide, copy, indent);
     }
@@ -176,14 +278,28 @@ std::set<NodeId> CpuValues::fixed_nodes(const std::vector<NodeId>& roots,
 }
 
 std::string CpuValues::define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
-                                    const std::string& indent) const {
+                                    const std::string& indent, const std::string& guard) const {
   const Defined values{NamedNodes(graph_, roots), {}, {}, ""};
   std::string text;
-  for (NodeId id : values.names.order())
-    if (place.fixed.count(id))
-      text += str(indent, "const ", value_type(graph_.node(id).type, Lanes::One), " ",
-                  values.names[id], " = ", value(values, graph_.node(id), Lanes::One, 0), ";\n");
+  for (NodeId id : values.names.order()) {
+    if (!place.fixed.count(id)) continue;
+    const Node& node = graph_.node(id);
+    const std::string type = value_type(node.type, Lanes::One);
+    const bool is_guarded = !guard.empty() && node.op == Op::Load;
+    text += str(indent, "const ", type, " ", values.names[id], " = ",
+                is_guarded ? str(guard, " ? ") : "", value(values, node, Lanes::One, 0),
+                is_guarded ? str(" : ", type, "{}") : "", ";\n");
+  }
   return text;
+}
+
+std::vector<std::string> CpuValues::fixed_names(const std::vector<NodeId>& roots,
+                                                const CpuPlace& place) const {
+  const NamedNodes names(graph_, roots);
+  std::vector<std::string> found;
+  for (NodeId id : names.order())
+    if (place.fixed.count(id)) found.push_back(names[id]);
+  return found;
 }
 
 std::string CpuValues::spelled(const Defined& values, NodeId id, Lanes lanes, int copy) const {
@@ -245,6 +361,7 @@ std::string CpuValues::load(const Defined& values, const Node& node, Lanes lanes
   const std::string some = str("td_no_lane(", arg(0), ", ", count, ") ? ", arg(1), " : ",
                                each_lane(node.type, lanes, count, read));
   const Expr* stride = vector_stride(values, node.at);
+  if (!stride) stride = piece_of(values, node.at, copy).stride;
   if (!stride || !stride->is_constant(1) || is_two(node.type, lanes)) return some;
   return str("td_all_lanes(", arg(0), ", ", count, ") ? ", load_lanes(values, node, lanes, copy),
              " : ", some);
@@ -263,35 +380,54 @@ std::string CpuValues::load_lanes(const Defined& values, const Node& node, Lanes
                                   int copy) const {
   const std::string stored = stored_name(kernel_.buffers[node.index].dtype);
   const std::string count = values.place.count();
-  const Expr* stride =
-      moves(node.at, values.place, values.wide) ? vector_stride(values, node.at) : nullptr;
-  if (!stride || !stride->is_constant(1))
-    return each_lane(node.type, lanes, count, load_lane(values, node, copy));
+  const bool is_moving = moves(node.at, values.place, values.wide);
+  const Expr* stride = is_moving ? vector_stride(values, node.at) : nullptr;
   const std::string where =
       str(">(b", node.index, ", ", copy_index(values, node.at, copy), ", ", count, ")");
-  if (node.type == Type::Mask)
-    return str("td_read_mask_lanes<", value_type(node.type, lanes), where);
-  if (is_two(node.type, lanes))
-    return str("td_read_two<", stored, ", ", value_type(node.type, Lanes::Wide64), where);
-  return str("td_read_lanes<", stored, ", ", value_type(node.type, lanes), where);
+  const bool is_short = is_short_integer(kernel_.buffers[node.index].dtype, node.type);
+  const std::string neighbours =
+      node.type == Type::Mask    ? str("td_read_mask_lanes<", value_type(node.type, lanes), where)
+      : is_two(node.type, lanes) ? str(is_short ? "td_read_short_two<" : "td_read_two<", stored,
+                                       ", ", value_type(node.type, Lanes::Wide64), where)
+                                 : str(is_short ? "td_read_short<" : "td_read_lanes<", stored, ", ",
+                                       value_type(node.type, lanes), where);
+  if (stride && stride->is_constant(1)) return neighbours;
+  const std::string each = each_lane(node.type, lanes, count, load_lane(values, node, copy));
+  const Piece piece = is_moving && !stride ? piece_of(values, node.at, copy) : Piece();
+  if (!piece.stride || !is_of_params(kernel_, piece.stride)) return each;
+  if (piece.stride->is_constant(1))
+    return str("(", piece.is_inside, " ? ", neighbours, " : ", each, ")");
+  // Even steps from the first lane on, without a quotient for each.
+  const std::string read = str("td_read<", stored, ", ", value_type(node.type, Lanes::One), ">(b",
+                               node.index, ", first + lane * ", index(piece.stride), ")");
+  const std::string lane = node.type == Type::Mask ? str("-(td_long)(", read, ")") : read;
+  return str("(", piece.is_inside,
+             " ? [&] { const td_long first = ", copy_index(values, node.at, copy), "; return ",
+             each_lane(node.type, lanes, count, lane), "; }() : ", each, ")");
 }
 
 std::string CpuValues::index_value(const Defined& values, const Node& node, Lanes lanes,
                                    int copy) const {
   const std::string type = value_type(node.type, Lanes::One);
   if (lanes == Lanes::One) return str("(", type, ")", index(node.at));
-  const Expr* stride = vector_stride(values, node.at);
-  if (stride && node.type == Type::I64)
+  const auto ramp = [&](const Expr* stride) {
     return str(is_two(node.type, lanes) ? "td_ramp_two<" : "td_ramp<",
                value_type(node.type, Lanes::Wide64), ">(", copy_index(values, node.at, copy), ", ",
                index(stride), ")");
-  return each_lane(node.type, lanes, values.place.count(),
-                   str("(", type, ")", copy_index(values, node.at, copy, "lane")));
+  };
+  const Expr* stride = vector_stride(values, node.at);
+  if (stride && node.type == Type::I64) return ramp(stride);
+  const std::string each =
+      each_lane(node.type, lanes, values.place.count(),
+                str("(", type, ")", copy_index(values, node.at, copy, "lane")));
+  const Piece piece = node.type == Type::I64 ? piece_of(values, node.at, copy) : Piece();
+  if (!piece.stride || !piece.stride->is_constant(1)) return each;
+  return str("(", piece.is_inside, " ? ", ramp(piece.stride), " : ", each, ")");
 }
 
-// A row of neighbours of the random stream; an empty text where it is none.
-std::string CpuValues::random_row(const Defined& values, const Node& node, Lanes lanes,
-                                  int copy) const {
+// Rows of neighbours of the random stream; an empty text where there are none.
+std::string CpuValues::random_row(const Defined& values, const Node& node, Lanes lanes, int copy,
+                                  const char* rows) const {
   const Draw draw = static_cast<Draw>(node.index);
   const bool is_word = draw == Draw::Word && lanes == Lanes::Mixed;
   const bool is_row = apart_.empty() && lanes != Lanes::Wide64 &&
@@ -301,10 +437,17 @@ std::string CpuValues::random_row(const Defined& values, const Node& node, Lanes
   if (!stride || !stride->is_constant(1)) return "";
   const auto arg = [&](int i) { return spelled(values, node.args[i], Lanes::One, copy); };
   const std::string where =
-      str("_row(", arg(0), ", ", arg(1), ", ", copy_index(values, node.at, copy));
-  if (is_word) return str("td_widen<td_i64>(td_draw_word", where, "))");
+      str(rows, "(", arg(0), ", ", arg(1), ", ", copy_index(values, node.at, copy));
+  if (is_word) return str("td_draw_word", where, ")");
   if (draw == Draw::Normal) return str("td_draw_normal", where, ")");
   return str("td_draw_uniform", where, ", ", uniform_bits(draw), ")");
+}
+
+// All vectors side by side, whose rows follow each other; an empty text where they are not drawn
+// so.
+std::string CpuValues::random_rows(const Defined& values, const Node& node, Lanes lanes) const {
+  if (node.op != Op::Random || values.place.copies != kRowsOfBlocks) return "";
+  return random_row(values, node, lanes, values.place.first, "_rows");
 }
 
 // An element of the random stream; lanes of one block draw it once.
@@ -315,7 +458,8 @@ std::string CpuValues::random(const Defined& values, const Node& node, Lanes lan
     return values.wide.count(node.args[i]) ? text + "[lane]" : text;
   };
   if (lanes == Lanes::One) return random_text(node, index(node.at), arg, "", apart_);
-  if (const std::string row = random_row(values, node, lanes, copy); !row.empty()) return row;
+  if (const std::string row = random_row(values, node, lanes, copy, "_row"); !row.empty())
+    return widened(node, row);
   const auto drawn = [&](int i) {
     return i == 0 && !values.wide.count(node.args[0]) ? std::string("drawn") : arg(i);
   };
@@ -340,8 +484,9 @@ std::string CpuValues::indirect(const Defined& values, const Indirect& one, bool
   if (!is_wide)
     return str(indent, "const td_long ", name(one.symbol), " = ", checked(value), ";\n", indent,
                "(void)", name(one.symbol), ";\n");
-  return str(indent, "const auto ", copy_name(name(one.symbol), copy), " = ",
-             each_lane(Type::I64, lanes, values.place.count(), checked(value + "[lane]")), ";\n");
+  return str(indent, "const auto ", copy_name(name(one.symbol), copy), " = td_checked_lanes(",
+             value, ", ", index(one.extent), ", ", one.wraps ? "true" : "false", ", error, ",
+             number + 1, ", ", values.place.count(), ");\n");
 }
 
 // ---- stores ----
@@ -389,7 +534,12 @@ std::string CpuValues::store_lanes(const Defined& values, const Store& store, in
         store.mode == StoreMode::Write ? value : combined(store.mode, old, value);
     const std::string what = str("(b", store.buffer, ", ", at, ", ", made, ", ", count, ");\n");
     if (type == Type::Mask) return "td_write_mask_lanes" + what;
-    return str(is_two_wide ? "td_write_two<" : "td_write_lanes<", stored, ">", what);
+    const bool is_short = is_short_integer(kernel_.buffers[store.buffer].dtype, type);
+    return str(is_short ? "td_write_short" : "td_write",
+               is_two_wide ? "_two<"
+               : is_short  ? "<"
+                           : "_lanes<",
+               stored, ">", what);
   }
   const std::string guard =
       store.mask >= 0 ? str("if ((", spelled(values, store.mask, place.lanes, copy), ")[lane]) ")

@@ -3,8 +3,10 @@
 // Note [Values along a vector]. Inside of an axis that is bound to a vector, a value is a vector
 // where it moves with the axis and a scalar elsewhere; scalars are spread where a vector needs
 // them. Loads read neighbours at once where the index moves by one, lane by lane where it moves
-// otherwise. Several vectors are printed side by side, so that their operations overlap; the last
-// ones run through the same text with one vector and a smaller `count`.
+// otherwise. An index that turns, at quotients or where an extremum has another operand, is looked
+// at before: most vectors lie between two turns, where neighbours follow each other. Several
+// vectors are printed side by side, so that their operations overlap; the last ones run through the
+// same text with one vector and a smaller `count`.
 //
 // Note [Functions apart]. Functions of math.h are taken into the kernel where they are called, so
 // that their constants stay in registers. The time of a compiler grows faster than a function's
@@ -64,8 +66,11 @@ class CpuValues {
   // write: a compiler cannot know that. Their definitions stand before the loop.
   std::set<NodeId> fixed_nodes(const std::vector<NodeId>& roots, const std::set<int>& written,
                                const CpuPlace& place) const;
+  // With a guard, memory is read where it holds.
   std::string define_fixed(const std::vector<NodeId>& roots, const CpuPlace& place,
-                           const std::string& indent) const;
+                           const std::string& indent, const std::string& guard = "") const;
+  std::vector<std::string> fixed_names(const std::vector<NodeId>& roots,
+                                       const CpuPlace& place) const;
   // A value as its user wants it: one, or a vector.
   std::string spelled(const Defined& values, NodeId id, Lanes lanes, int copy = 0) const;
   std::string store(const Defined& values, const Store& store, const std::string& indent) const;
@@ -84,6 +89,18 @@ class CpuValues {
   bool moves(const Expr* at, const CpuPlace& place, const std::set<NodeId>& wide) const;
   std::set<NodeId> wide_nodes(const std::vector<NodeId>& order, const CpuPlace& place) const;
   const Expr* vector_stride(const Defined& values, const Expr* at) const;
+  // An index between two of its turns.
+  struct Piece {
+    const Expr* stride = nullptr;  // null where there are no turns, or short pieces between them
+    std::string is_inside;         // whether all lanes of a vector are in one
+  };
+  Piece piece_of(const Defined& values, const Expr* at, int copy) const;
+  Piece piece_of(const Defined& values, const Expr* at, int copy,
+                 const symbolic::Replacements& kept) const;
+  Piece piece_of_quotient(const Defined& values, const Expr* at, const Expr* turn, int copy,
+                          symbolic::Replacements kept) const;
+  Piece piece_of_extremum(const Defined& values, const Expr* at, const Expr* turn, int copy,
+                          const symbolic::Replacements& kept) const;
   std::string copy_index(const Defined& values, const Expr* at, int copy,
                          const char* lane = "") const;
   std::string value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
@@ -91,7 +108,9 @@ class CpuValues {
   std::string load_lane(const Defined& values, const Node& node, int copy) const;
   std::string load_lanes(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string index_value(const Defined& values, const Node& node, Lanes lanes, int copy) const;
-  std::string random_row(const Defined& values, const Node& node, Lanes lanes, int copy) const;
+  std::string random_row(const Defined& values, const Node& node, Lanes lanes, int copy,
+                         const char* rows) const;
+  std::string random_rows(const Defined& values, const Node& node, Lanes lanes) const;
   std::string random(const Defined& values, const Node& node, Lanes lanes, int copy) const;
   std::string indirect(const Defined& values, const Indirect& one, bool is_wide, int copy,
                        const std::string& indent) const;

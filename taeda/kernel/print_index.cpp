@@ -11,10 +11,12 @@ using symbolic::ExprOp;
 
 namespace {
 
-// Plain division where no operand can be negative, the functions of math_int.h elsewhere.
+// Plain division by a constant where no operand can be negative, the functions of math_index.h
+// elsewhere.
 std::string division(const Expr* e, const char* plain, const char* function, const std::string& a,
                      const std::string& b) {
-  const bool is_plain = e->args[0]->range.lo >= 0 && e->args[1]->range.lo >= 1;
+  const bool is_plain =
+      e->args[0]->range.lo >= 0 && e->args[1]->is_constant() && e->args[1]->range.lo >= 1;
   return is_plain ? str("(", a, " ", plain, " ", b, ")") : str(function, "(", a, ", ", b, ")");
 }
 
@@ -41,8 +43,8 @@ std::string print_index(const Expr* e, FunctionRef<std::string(const Expr*)> nam
     case ExprOp::Mul: return joined(" * ");
     case ExprOp::Pow:
     case ExprOp::IntPow: return str("td_pow(", args[0], ", ", args[1], ")");
-    case ExprOp::FloorDiv: return division(e, "/", "td_div_floor", args[0], args[1]);
-    case ExprOp::Mod: return division(e, "%", "td_remainder", args[0], args[1]);
+    case ExprOp::FloorDiv: return division(e, "/", "td_index_quotient", args[0], args[1]);
+    case ExprOp::Mod: return division(e, "%", "td_index_remainder", args[0], args[1]);
     case ExprOp::Min: return nested(" < ");
     case ExprOp::Max: return nested(" > ");
     default:

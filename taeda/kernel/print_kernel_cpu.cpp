@@ -1,5 +1,7 @@
 // Kernels in the CPU dialect: one function per outermost loop.
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "taeda/base/error.h"
 #include "taeda/base/str.h"
@@ -331,16 +333,47 @@ class CpuKernelPrinter {
   // last one; a vector that a run cuts is put together from `one` by `one`.
   std::string lambda(const std::string& called, const Loop& loop, const Reduce& reduce,
                      const std::vector<const Store*>& stores, const std::string& body,
-                     const Place& place, const std::string& indent, const std::string& one = "") {
+                     const Place& around, const std::string& indent, const std::string& one = "") {
     const std::string run = "run_" + called, extent = index(loop.axes.back().extent);
-    std::string text;
+    Place place = around;
+    place.fixed = fixed_in(loop, reduce, stores, place);
+    std::string text, captures = "&", end = "};\n";
     if (loop.axes.size() > 1) text += str(indent, "td_run ", run, "{", extent, "};\n");
-    text += str(indent, "const auto ", called, " = [&](td_long at) {\n",
-                axes_text(loop, run, indent + "  "));
+    text += str(indent, "const auto ", called, " = ");
+    if (!place.fixed.empty()) {
+      const std::vector<NodeId> roots = roots_with(reduce, stores);
+      std::string guard;
+      for (const Axis& axis : loop.axes)
+        guard += str(guard.empty() ? "(" : " && ", index(axis.extent), " > 0");
+      text += str("[&] {\n", values_.define_fixed(roots, place, indent + "  ", guard + ")"), indent,
+                  "  return ");
+      for (const std::string& name : values_.fixed_names(roots, place)) captures += ", " + name;
+      end = str("};\n", indent, "}();\n");
+    }
+    text += str("[", captures, "](td_long at) {\n", axes_text(loop, run, indent + "  "));
     if (loop.axes.size() > 1 && !one.empty())
       text += str(indent, "  if (", name(loop.axes.back().var), " + ", lane_count(place.lanes),
                   " > ", extent, ") return td_gather_states<", body, ">(", one, ", at);\n");
-    return str(text, element_text(reduce, stores, body, place, indent + "  "), indent, "};\n");
+    return str(text, element_text(reduce, stores, body, place, indent + "  "), indent, end);
+  }
+
+  // Nodes that are the same for all elements of a reduction, where some of them read memory.
+  std::set<NodeId> fixed_in(const Loop& loop, const Reduce& reduce,
+                            const std::vector<const Store*>& stores, const Place& place) const {
+    const bool is_column = place.is_wide() && place.var != loop.axes.back().var;
+    if (is_column || reduce.part == Part::Combining) return {};
+    std::set<int> written;
+    for (const Store* store : stores) written.insert(store->buffer);
+    std::optional<std::set<NodeId>> fixed;
+    for (const Axis& axis : loop.axes) {
+      const std::set<NodeId> along =
+          values_.fixed_nodes(roots_with(reduce, stores), written, {axis.var, Lanes::Wide32});
+      if (fixed)
+        std::erase_if(*fixed, [&](NodeId id) { return along.count(id) == 0; });
+      else
+        fixed = along;
+    }
+    return *fixed;
   }
 
   // The axes of a reduction from the row-major index `at`.

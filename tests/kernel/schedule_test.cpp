@@ -26,7 +26,7 @@ constexpr const char* kCopy = R"(kernel copy(rows, columns)
 TEST(Schedule, MergeGivesPlainStrides) {
   Kernel kernel = parse_kernel(kCopy);
   Loop& loop = loop_of(kernel, "i");
-  EXPECT_TRUE(can_merge_plainly(kernel, loop, 0));
+  EXPECT_TRUE(can_merge_plainly(kernel, loop, 0, 1));
   merge_axes(kernel, loop, 0);
   verify(kernel);
   EXPECT_EQ(dump(kernel), R"(kernel copy(rows, columns)
@@ -41,7 +41,7 @@ TEST(Schedule, MergeGivesPlainStrides) {
 TEST(Schedule, MergeOfATransposedOperandDivides) {
   Kernel kernel = parse_kernel(kMixed);
   Loop& loop = loop_of(kernel, "i");
-  EXPECT_FALSE(can_merge_plainly(kernel, loop, 0));
+  EXPECT_FALSE(can_merge_plainly(kernel, loop, 0, 1));
   merge_axes(kernel, loop, 0);
   verify(kernel);
   EXPECT_EQ(dump(kernel), R"(kernel mixed(rows, columns)

@@ -16,6 +16,10 @@ namespace {
 constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
+// Elements of a tile of a reduction's operand.
+constexpr int64_t kMostStaged = 1 << 20;
+// Steps in memory that leave several elements in a line of the cache.
+constexpr int64_t kNear = 8;
 // Iterations of the outermost axis that keep all threads busy.
 constexpr int64_t kEnoughParts = 64;
 
@@ -99,10 +103,28 @@ std::set<const Expr*> dense_along(const Kernel& kernel, const std::vector<const 
 
 void merge_plain_axes(Kernel& kernel, Loop& loop) {
   for (size_t i = 0; i + 1 < loop.axes.size();)
-    if (can_merge_plainly(kernel, loop, i))
+    if (can_merge_plainly(kernel, loop, i, i + 1))
       merge_axes(kernel, loop, i);
     else
       ++i;
+}
+
+// Where memory lies in another order than the axes of a loop that stores: two axes that would merge
+// if one came right after the other.
+bool merge_in_memory_order(Kernel& kernel, Loop& loop) {
+  for (size_t i = 0; i < loop.axes.size(); ++i)
+    for (size_t j = 0; j < loop.axes.size(); ++j) {
+      if (i == j || !can_merge_plainly(kernel, loop, i, j)) continue;
+      std::vector<size_t> order;
+      for (size_t k = 0; k < loop.axes.size(); ++k) {
+        if (k != j) order.push_back(k);
+        if (k == i) order.push_back(j);
+      }
+      reorder_axes(kernel, loop, order);
+      merge_axes(kernel, loop, i < j ? i : i - 1);
+      return true;
+    }
+  return false;
 }
 
 // The accesses that move with the most axes: the others read a few elements again and again.
@@ -177,6 +199,11 @@ std::vector<NodeId> transposed_loads(const Kernel& kernel, const std::vector<Ste
 // A loop that only stores: the dense axis last, in blocks with one that is dense elsewhere.
 void schedule_stores(Kernel& kernel, Loop& loop) {
   merge_plain_axes(kernel, loop);
+  const bool can_reorder = std::all_of(loop.axes.begin(), loop.axes.end(), [&](const Axis& axis) {
+    return is_of_params(kernel, axis.extent);
+  });
+  while (can_reorder && merge_in_memory_order(kernel, loop)) {
+  }
   move_to_end(kernel, loop,
               best_vector(kernel, loop, widest(kernel, loop.axes, accesses(kernel, loop.steps))));
   const size_t last = loop.axes.size() - 1;
@@ -270,10 +297,86 @@ void keep_dear_values(Kernel& kernel, Loop& loop) {
   }
 }
 
+// The reduced axes that all loops inside run along, in this order; nothing where they differ.
+std::vector<Axis> common_axes(const Kernel& kernel, const Loop& loop) {
+  std::vector<Axis> common;
+  for (const Step& step : loop.steps) {
+    const auto* inner = std::get_if<Loop>(&step);
+    if (!inner) continue;
+    const bool is_plain = is_leaf(*inner) && inner->axes[0].role != Role::Scanned;
+    if (!is_plain || (!common.empty() && common.size() != inner->axes.size())) return {};
+    for (size_t i = 0; i < inner->axes.size(); ++i) {
+      const Axis& axis = inner->axes[i];
+      const bool is_same =
+          common.empty() || (common[i].var == axis.var && common[i].extent == axis.extent);
+      if (!is_same || !is_of_params(kernel, axis.extent)) return {};
+    }
+    if (common.empty()) common = inner->axes;
+  }
+  return common;
+}
+
+// Operands that lie in another order than several axes that are reduced come through a tile in
+// which they are dense, one for all passes over them. For parts of memory: a tile holds all that
+// one iteration reduces.
+void stage_blocks(Kernel& kernel, Loop& loop) {
+  const std::vector<Axis> axes = common_axes(kernel, loop);
+  const bool is_part = std::any_of(loop.axes.begin(), loop.axes.end(),
+                                   [](const Axis& axis) { return !axis.extent->is_constant(1); });
+  if (axes.size() < 2 || !is_part) return;
+  const Expr* numel = kernel.pool->integer(1);
+  std::vector<StagedAxis> staged;
+  for (const Axis& axis : axes) {
+    numel = kernel.pool->mul(numel, axis.extent);
+    staged.push_back({axis, axis.extent});
+  }
+  if (numel->is_constant() && numel->value.integer > kMostStaged) return;
+  std::set<NodeId> loads;
+  for (size_t i = 0; i + 1 < axes.size(); ++i)
+    for (NodeId id : transposed_loads(kernel, loop.steps, axes[i].var, axes.back().var))
+      loads.insert(id);
+  size_t step = 0;
+  for (NodeId load : loads) stage_load(kernel, loop, step++, load, staged);
+}
+
+// Whether some access moves along a variable by so little that vectors share lines of the cache.
+bool is_near_along(const Kernel& kernel, const std::vector<const Expr*>& all, const Expr* var) {
+  return std::any_of(all.begin(), all.end(), [&](const Expr* at) {
+    const Expr* stride = stride_of(*kernel.pool, at, var);
+    return stride && stride->is_constant() && stride->value.integer >= 1 &&
+           stride->value.integer <= kNear;
+  });
+}
+
+// Whether an axis fills no vector.
+bool is_short(const Axis& axis) {
+  return axis.extent->is_constant() && axis.extent->value.integer < 16;
+}
+
+// The kept axis along which memory is dense, or nearly so, comes last; false where there is none.
+bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Expr*>& all) {
+  move_to_end(kernel, loop, best_vector(kernel, loop, all));
+  if (!dense_along(kernel, all, loop.axes.back().var).empty()) return true;
+  for (const Step& step : loop.steps) {
+    const auto* inner = std::get_if<Loop>(&step);
+    if (!inner) continue;
+    const Expr* row = inner->axes.back().var;
+    const bool turns = std::any_of(
+        all.begin(), all.end(), [&](const Expr* at) { return !stride_of(*kernel.pool, at, row); });
+    if (turns || is_near_along(kernel, all, row)) return false;
+  }
+  for (size_t i = loop.axes.size(); i-- > 0;)
+    if (!is_short(loop.axes[i]) && is_near_along(kernel, all, loop.axes[i].var)) {
+      move_to_end(kernel, loop, i);
+      return true;
+    }
+  return false;
+}
+
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
 // is dense along it.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
-  const Expr* kept = loop.axes.back().var;
+  stage_blocks(kernel, loop);
   bool is_flat = true;
   for (Step& step : loop.steps) {
     auto* inner = std::get_if<Loop>(&step);
@@ -290,7 +393,7 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   for (const Step& step : loop.steps)
     if (const auto* inner = std::get_if<Loop>(&step))
       inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
-  if (is_flat && inside == 0 && !dense_along(kernel, all, kept).empty()) {
+  if (is_flat && inside == 0 && move_columns_to_end(kernel, loop, all)) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;
     return;
@@ -445,6 +548,7 @@ void store_dear_columns_first(Kernel& kernel) {
 }  // namespace
 
 void schedule_for_cpu(Kernel& kernel) {
+  simplify_quotients(kernel);
   cut_at_masks(kernel);
   store_dear_columns_first(kernel);
   for (Step& step : kernel.steps) {

@@ -20,6 +20,16 @@ struct Turn {
   bool holds_from;
 };
 
+// A comparison of an axis modulo `step` with a number.
+struct Parity {
+  NodeId comparison;
+  int64_t step;
+  const Expr *residue, *wanted;
+  bool holds_there;  // where they are equal
+};
+// Steps that become loops of their own.
+constexpr int64_t kMostSteps = 4;
+
 class LoopCutter {
  public:
   explicit LoopCutter(Kernel& kernel) : kernel_(kernel), pool_(*kernel.pool) {}
@@ -82,7 +92,58 @@ class LoopCutter {
           sorted_bounds(turns, loop.axes[axis].extent);
       if (bounds && bounds->size() < most) return pieces_of(loop, axis, turns, *bounds);
     }
+    for (size_t axis = loop.axes.size(); axis-- > 0;) {
+      if (!is_of_params(kernel_, loop.axes[axis].extent)) continue;
+      const std::vector<Parity> parities = find_parities(values, loop.axes[axis].var);
+      if (parities.empty() || static_cast<size_t>(parities[0].step) > most) continue;
+      return residues_of(loop, axis, parities);
+    }
     return {};
+  }
+
+  // Comparisons of the axis modulo a small number with a number, all of the first one's step.
+  std::vector<Parity> find_parities(const std::vector<NodeId>& values, const Expr* var) const {
+    std::vector<Parity> found;
+    for (NodeId id : values) {
+      const Node& node = kernel_.values.node(id);
+      if (node.op != Op::Eq && node.op != Op::Ne) continue;
+      const Expr *a = index_of(node.args[0]), *b = index_of(node.args[1]);
+      if (!a || !b) continue;
+      if (a->is_constant()) std::swap(a, b);
+      if (a->op != symbolic::ExprOp::Mod || !b->is_constant()) continue;
+      const Expr* step = a->args[1];
+      if (!step->is_constant() || step->value.integer < 2 || step->value.integer > kMostSteps)
+        continue;
+      const Expr* first = pool_.subtract(a->args[0], var);
+      if (!first->is_constant()) continue;
+      if (found.empty() || found[0].step == step->value.integer)
+        found.push_back({id, step->value.integer, a, b, node.op == Op::Eq});
+    }
+    return found;
+  }
+
+  // loop i < n  to  loop i < (n + 1)//2 at 2*i, loop i < n//2 at 2*i + 1
+  std::vector<Loop> residues_of(const Loop& loop, size_t at, const std::vector<Parity>& parities) {
+    const Axis axis = loop.axes[at];
+    const int64_t step = parities[0].step;
+    std::vector<Loop> pieces;
+    for (int64_t rest = 0; rest < step; ++rest) {
+      Loop piece = loop;
+      const Expr* place = pool_.add(pool_.mul(pool_.integer(step), axis.var), pool_.integer(rest));
+      const symbolic::Replacements moved = {{axis.var, place}};
+      for (const Parity& parity : parities) {
+        const bool is_same = symbolic::substitute(pool_, parity.residue, moved) == parity.wanted;
+        const NodeId truth =
+            kernel_.values.constant(is_same == parity.holds_there ? 1.0 : 0.0, Type::Mask);
+        replace_value(kernel_, piece.steps, parity.comparison, truth);
+      }
+      auto map = [&](const Expr* e) { return symbolic::substitute(pool_, e, moved); };
+      rewrite_indices(kernel_, piece.steps, map);
+      piece.axes[at].extent =
+          pool_.ceil_div(pool_.subtract(axis.extent, pool_.integer(rest)), pool_.integer(step));
+      if (!piece.axes[at].extent->is_constant(0)) pieces.push_back(std::move(piece));
+    }
+    return pieces;
   }
 
   bool reads_under_masks(const std::vector<NodeId>& values) const {

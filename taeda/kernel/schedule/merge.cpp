@@ -26,8 +26,8 @@ bool uses(const Expr* e, const Expr* symbol) {
 
 }  // namespace
 
-bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t first) {
-  const Axis &outer = loop.axes.at(first), &inner = loop.axes.at(first + 1);
+bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t far, size_t near) {
+  const Axis &outer = loop.axes.at(far), &inner = loop.axes.at(near);
   if (outer.role != inner.role || uses(inner.extent, outer.var)) return false;
   for (const Expr* at : indices_of(kernel, loop.steps))
     if ((uses(at, outer.var) || uses(at, inner.var)) &&

@@ -28,8 +28,8 @@ TAEDA_API Loop& loop_of(Kernel& kernel, const std::string& axis);
 // The two axes follow each other in one loop and have one role. Accesses for which both move as
 // one index keep a plain stride, others get a quotient and a remainder.
 TAEDA_API const Expr* merge_axes(Kernel& kernel, Loop& loop, size_t first);
-// Whether no access of the loop would get a quotient.
-TAEDA_API bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t first);
+// Whether no access of the loop would get a quotient if the axis `near` came right after `far`.
+TAEDA_API bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t far, size_t near);
 
 // split.cpp
 //   loop i < n                            loop i_outer < (n + 63)//64, i_inner < Min(64, n -
@@ -38,13 +38,22 @@ TAEDA_API bool can_merge_plainly(const Kernel& kernel, const Loop& loop, size_t 
 // For kept axes: the elements of a reduction stay where the tree has them.
 TAEDA_API void split_axis(Kernel& kernel, Loop& loop, size_t axis, int64_t factor);
 
+// quotients.cpp
+//   loop i < n*m, j < k                   loop a < n, b < m, j < k
+//     store y[k*i + j] =           to       store y[m*k*a + k*b + j] =
+//       load x[n*(i % m) + i//m]              load x[n*b + a]
+// What extents tell of quotients and remainders: those of axes that stay below the divisor go, and
+// kept axes are split where a divisor divides their extent. Sizes may be symbols.
+TAEDA_API void simplify_quotients(Kernel& kernel);
+
 // cut.cpp
 //   loop j < m + n                        loop j < m
 //     store y[j] = where(j < m,             store y[j] = load a[j]
 //       load a[j] if j < m,         to    loop j < n
 //       load b[j - m] if j >= m)            store y[m + j] = load b[j]
 // Cuts outermost loops that read memory under masks where comparisons of an axis with a number
-// change, so that each loop reads what it needs, without a mask.
+// change, so that each loop reads what it needs, without a mask. Where a mask holds for every other
+// index (up to every fourth), each residue is a loop.
 TAEDA_API void cut_at_masks(Kernel& kernel);
 
 // reorder.cpp
@@ -104,10 +113,11 @@ TAEDA_API void split_reduction(Kernel& kernel, size_t step, int64_t size);
 TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding binding);
 
 // automatic.cpp
-// The usual schedule on the CPU: loops cut where masks change, axes that move as one merged, the
-// dense axis as a vector, blocks through local buffers where an operand is transposed, columns side
-// by side where all of memory is dense across a reduction, dear values of a row kept for the loops
-// after, the first axis in parallel. Replaces the bindings that the loops had.
+// The usual schedule on the CPU: quotients simplified, loops cut where masks change, axes that move
+// as one merged in the order of memory, the dense axis as a vector, blocks through local buffers
+// where an operand is transposed, columns side by side where all of memory is dense across a
+// reduction, dear values of a row kept for the loops after, the first axis in parallel. Replaces
+// the bindings that the loops had.
 TAEDA_API void schedule_for_cpu(Kernel& kernel);
 
 }  // namespace taeda::kernel
