@@ -176,15 +176,6 @@ PyObject* iterated_by_keys(PyObject* iterator) {
   return container;
 }
 
-void check_goes_on(PyObject* iterator, PyObject* arguments) {
-  if (PyTuple_GET_SIZE(arguments) == 0 || !Py_IS_TYPE(PyTuple_GET_ITEM(arguments, 0), deque_type()))
-    return;
-  const Owned item(PyIter_Next(iterator));
-  if (!PyErr_Occurred()) return;
-  PyErr_Clear();
-  throw Abandoned{"an iterator of a deque that changed lives on behind a break"};
-}
-
 Owned call_of_generator(PyObject* generator) {
   static PyObject* const call_of = imported("taeda.compiler._capture", "call_of_generator");
   const SessionScope natively(nullptr);

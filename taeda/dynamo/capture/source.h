@@ -146,9 +146,6 @@ PyObject* upcoming(PyObject* iterator, int ahead);
 // The dict or set that an iterator of C goes through, borrowed; null for others and for one at its
 // end.
 PyObject* iterated_by_keys(PyObject* iterator);
-// An iterator of a deque that was written to behind it refuses to go on, as no new one does: a
-// break. It tells when it is asked, and it is asked no more. `arguments`: of its __reduce__.
-void check_goes_on(PyObject* iterator, PyObject* arguments);
 // The function, the arguments and the named arguments that make a generator anew whose body did not
 // begin; None for others.
 Owned call_of_generator(PyObject* generator);
