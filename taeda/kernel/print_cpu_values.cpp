@@ -394,16 +394,8 @@ std::string CpuValues::load_lanes(const Defined& values, const Node& node, Lanes
   if (stride && stride->is_constant(1)) return neighbours;
   const std::string each = each_lane(node.type, lanes, count, load_lane(values, node, copy));
   const Piece piece = is_moving && !stride ? piece_of(values, node.at, copy) : Piece();
-  if (!piece.stride || !is_of_params(kernel_, piece.stride)) return each;
-  if (piece.stride->is_constant(1))
-    return str("(", piece.is_inside, " ? ", neighbours, " : ", each, ")");
-  // Even steps from the first lane on, without a quotient for each.
-  const std::string read = str("td_read<", stored, ", ", value_type(node.type, Lanes::One), ">(b",
-                               node.index, ", first + lane * ", index(piece.stride), ")");
-  const std::string lane = node.type == Type::Mask ? str("-(td_long)(", read, ")") : read;
-  return str("(", piece.is_inside,
-             " ? [&] { const td_long first = ", copy_index(values, node.at, copy), "; return ",
-             each_lane(node.type, lanes, count, lane), "; }() : ", each, ")");
+  if (!piece.stride || !piece.stride->is_constant(1)) return each;
+  return str("(", piece.is_inside, " ? ", neighbours, " : ", each, ")");
 }
 
 std::string CpuValues::index_value(const Defined& values, const Node& node, Lanes lanes,

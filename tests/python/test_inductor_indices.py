@@ -161,27 +161,3 @@ def test_gradients_of_sampled_grids_are_one_call():
     assert "grid_sampler_2d_backward" in compiled.report()[0]["called"]
     for got, want in zip(compiled(x, grid), f(x, grid), strict=True):
         assert t.equal(got, want)
-
-
-@pytest.mark.parametrize("mode", ["symbolic", "fake"])
-@pytest.mark.parametrize("size", [6, 40])
-def test_groups_of_channels_that_lie_innermost(size, mode):
-    """They come through a tile, or by even steps, and have the bits that they have in order."""
-    x = t.randn(2, 12, size, size + 1)
-    last = x.contiguous(memory_format=t.channels_last)
-
-    def f(x):
-        return x.view(2, 3, 4, *x.shape[2:]).permute(0, 1, 2, 3, 4).var((2, 3, 4))
-
-    got = captured(f, [last], mode, "only")(last)
-    assert t.equal(got, captured(f, [last], mode)(last)) and t.equal(got, f(x))
-
-
-@pytest.mark.parametrize("mode", ["symbolic", "fake"])
-def test_kept_axes_that_views_joined_come_apart(mode):
-    """Channels that lie innermost are side by side where images and channels are one axis."""
-    x = t.randn(2, 48, 9, 11).contiguous(memory_format=t.channels_last)
-    compiled = captured(F.instance_norm, [x], mode)
-    assert "td_each_lane" not in compiled.source()
-    got = captured(F.instance_norm, [x], mode, "only")(x)
-    assert t.equal(got, compiled(x)) and t.allclose(got, F.instance_norm(x), 1e-5, 1e-5)

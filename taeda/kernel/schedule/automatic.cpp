@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
-// Elements of a tile of a reduction's operand.
-constexpr int64_t kMostStaged = 1 << 20;
 // Steps in memory that leave several elements in a line of the cache.
 constexpr int64_t kNear = 8;
 // Iterations of the outermost axis that keep all threads busy.
@@ -297,48 +295,6 @@ void keep_dear_values(Kernel& kernel, Loop& loop) {
   }
 }
 
-// The reduced axes that all loops inside run along, in this order; nothing where they differ.
-std::vector<Axis> common_axes(const Kernel& kernel, const Loop& loop) {
-  std::vector<Axis> common;
-  for (const Step& step : loop.steps) {
-    const auto* inner = std::get_if<Loop>(&step);
-    if (!inner) continue;
-    const bool is_plain = is_leaf(*inner) && inner->axes[0].role != Role::Scanned;
-    if (!is_plain || (!common.empty() && common.size() != inner->axes.size())) return {};
-    for (size_t i = 0; i < inner->axes.size(); ++i) {
-      const Axis& axis = inner->axes[i];
-      const bool is_same =
-          common.empty() || (common[i].var == axis.var && common[i].extent == axis.extent);
-      if (!is_same || !is_of_params(kernel, axis.extent)) return {};
-    }
-    if (common.empty()) common = inner->axes;
-  }
-  return common;
-}
-
-// Operands that lie in another order than several axes that are reduced come through a tile in
-// which they are dense, one for all passes over them. For parts of memory: a tile holds all that
-// one iteration reduces.
-void stage_blocks(Kernel& kernel, Loop& loop) {
-  const std::vector<Axis> axes = common_axes(kernel, loop);
-  const bool is_part = std::any_of(loop.axes.begin(), loop.axes.end(),
-                                   [](const Axis& axis) { return !axis.extent->is_constant(1); });
-  if (axes.size() < 2 || !is_part) return;
-  const Expr* numel = kernel.pool->integer(1);
-  std::vector<StagedAxis> staged;
-  for (const Axis& axis : axes) {
-    numel = kernel.pool->mul(numel, axis.extent);
-    staged.push_back({axis, axis.extent});
-  }
-  if (numel->is_constant() && numel->value.integer > kMostStaged) return;
-  std::set<NodeId> loads;
-  for (size_t i = 0; i + 1 < axes.size(); ++i)
-    for (NodeId id : transposed_loads(kernel, loop.steps, axes[i].var, axes.back().var))
-      loads.insert(id);
-  size_t step = 0;
-  for (NodeId load : loads) stage_load(kernel, loop, step++, load, staged);
-}
-
 // Whether some access moves along a variable by so little that vectors share lines of the cache.
 bool is_near_along(const Kernel& kernel, const std::vector<const Expr*>& all, const Expr* var) {
   return std::any_of(all.begin(), all.end(), [&](const Expr* at) {
@@ -348,25 +304,15 @@ bool is_near_along(const Kernel& kernel, const std::vector<const Expr*>& all, co
   });
 }
 
-// Whether an axis fills no vector.
-bool is_short(const Axis& axis) {
-  return axis.extent->is_constant() && axis.extent->value.integer < 16;
-}
-
 // The kept axis along which memory is dense, or nearly so, comes last; false where there is none.
 bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Expr*>& all) {
   move_to_end(kernel, loop, best_vector(kernel, loop, all));
   if (!dense_along(kernel, all, loop.axes.back().var).empty()) return true;
-  for (const Step& step : loop.steps) {
-    const auto* inner = std::get_if<Loop>(&step);
-    if (!inner) continue;
-    const Expr* row = inner->axes.back().var;
-    const bool turns = std::any_of(
-        all.begin(), all.end(), [&](const Expr* at) { return !stride_of(*kernel.pool, at, row); });
-    if (turns || is_near_along(kernel, all, row)) return false;
-  }
+  for (const Step& step : loop.steps)
+    if (const auto* inner = std::get_if<Loop>(&step))
+      if (is_near_along(kernel, all, inner->axes.back().var)) return false;
   for (size_t i = loop.axes.size(); i-- > 0;)
-    if (!is_short(loop.axes[i]) && is_near_along(kernel, all, loop.axes[i].var)) {
+    if (is_near_along(kernel, all, loop.axes[i].var)) {
       move_to_end(kernel, loop, i);
       return true;
     }
@@ -376,7 +322,6 @@ bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Exp
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
 // is dense along it.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
-  stage_blocks(kernel, loop);
   bool is_flat = true;
   for (Step& step : loop.steps) {
     auto* inner = std::get_if<Loop>(&step);

@@ -221,12 +221,10 @@ void split_evenly(Kernel& kernel, Loop& loop, size_t at, const Expr* size) {
                    {inner, size, axis.role, Binding::Serial});
 }
 
-// Whether no element is written twice, in the loop or in those inside of it.
 bool only_writes(const Loop& loop) {
   return std::all_of(loop.steps.begin(), loop.steps.end(), [](const Step& step) {
-    if (const auto* inner = std::get_if<Loop>(&step)) return only_writes(*inner);
     const auto* store = std::get_if<Store>(&step);
-    return !store || store->mode == StoreMode::Write;
+    return store && store->mode == StoreMode::Write;
   });
 }
 
@@ -234,7 +232,7 @@ bool only_writes(const Loop& loop) {
 bool split_once(Kernel& kernel, Loop& loop) {
   if (loop.axes.size() >= kMostAxes) return false;
   for (const Axis& axis : loop.axes)
-    if (axis.role != Role::Kept || !is_of_params(kernel, axis.extent)) return false;
+    if (!is_of_params(kernel, axis.extent)) return false;
   for (size_t i = 0; i < loop.axes.size(); ++i)
     if (const Expr* size = divisor_of(kernel, loop, loop.axes[i])) {
       split_evenly(kernel, loop, i, size);
