@@ -52,21 +52,6 @@ def test_a_detached_value_that_is_written_has_a_history_of_its_own():
     t.testing.assert_close(found, run(program))
 
 
-def test_a_program_that_cannot_be_traced_runs_as_it_is():
-    def grow(x, w):
-        x.resize_(4)
-        return w * 2
-
-    def run(f):
-        x, w = t.tensor([1.0, 2.0]), t.tensor([3.0, 4.0], requires_grad=True)
-        y = f(x, w)
-        return y.detach(), x.shape, t.autograd.grad(y.sum(), w)[0]
-
-    with pytest.warns(UserWarning, match="gets the memory"):
-        found = run(t.compile(grow))
-    t.testing.assert_close(found, run(grow))
-
-
 # ---- views and what becomes of their bases ----
 
 
