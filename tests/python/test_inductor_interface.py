@@ -16,7 +16,7 @@ from taeda._inductor.custom_graph_pass import (
     get_hash_for_files,
 )
 from taeda._inductor.decomposition import decompositions, select_decomp_table
-from taeda._inductor.test_case import TestCase
+from taeda.testing.compiled_cases import TestCase
 from taeda._inductor.utils import (
     print_performance,
     run_and_get_code,

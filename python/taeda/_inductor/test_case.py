@@ -1,5 +1,0 @@
-"""PyTorch's path of the test case of programs with kernels: `taeda.testing.compiled_cases`."""
-
-from taeda.testing.compiled_cases import TestCase, run_tests
-
-__all__ = ["TestCase", "run_tests"]
