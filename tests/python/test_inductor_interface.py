@@ -16,7 +16,6 @@ from taeda._inductor.custom_graph_pass import (
     get_hash_for_files,
 )
 from taeda._inductor.decomposition import decompositions, select_decomp_table
-from taeda.testing.compiled_cases import TestCase
 from taeda._inductor.utils import (
     print_performance,
     run_and_get_code,
@@ -26,6 +25,7 @@ from taeda._inductor.utils import (
 from taeda.functorch.compile import draw_graph, get_aot_graph_name, get_graph_being_compiled
 from taeda.fx.aot import aot_function
 from taeda.fx.experimental.proxy_tensor import make_fx
+from taeda.testing.compiled_cases import TestCase
 from taeda.utils import _inert_settings
 
 import taeda as t
