@@ -4,12 +4,13 @@
 //   softmax(scores, -1) @ v            ->   attention(q, k, v, mask, scale)
 //
 // Note [Recognized attention]: while a program is traced a mode before autograd notes how scores
-// come about: a product, numbers that it is multiplied with or divided by, a mask that is added or
-// at which -inf is filled in, a softmax along the last dimension. A product of the softmax with
-// something then becomes attention in one pass, where that takes these operands; where gradients
-// are recorded, for long rows alone, since it computes scores again for them. It holds no matrix of
-// scores and sums in another order, so results differ by rounding. Rows
-// without a place that the mask leaves are NaN, as they are in the program. What was spelled out is
+// come about: a product, numbers that it is multiplied with or divided by, masks that are added,
+// places where -inf or a very small number is filled in, a softmax along the last dimension, in
+// float for half types. A product of the softmax with something then becomes attention in one pass,
+// where that takes these operands; where gradients are recorded, for long rows alone, since it
+// computes scores again for them. It holds no matrix of scores and sums in another order, so
+// results differ by rounding. Rows without a place that the mask leaves are NaN, as they are in the
+// program, or the mean of all values where a finite number was filled in. What was spelled out is
 // part of the trace as well, and dropped where nothing else reads it.
 #pragma once
 

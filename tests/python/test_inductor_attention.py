@@ -41,6 +41,33 @@ def spellings(mask, later):
             t.einsum("bqhd, bkhd -> bhqk", q.transpose(1, 2), k.transpose(1, 2)).softmax(-1),
             v.transpose(1, 2),
         ),
+        "size_scale": lambda q, k, v: (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v,
+        "tensor_scale": lambda q, k, v: (q @ k.mT * q.amax().sigmoid()).softmax(-1) @ v,
+        "scale_per_head": lambda q, k, v: (
+            (q @ k.mT / k.square().mean((-2, -1), True)).softmax(-1) @ v
+        ),
+        "two_masks": lambda q, k, v: (q @ k.mT + mask + mask.T).softmax(-1) @ v,
+        "filled_and_added": lambda q, k, v: (
+            ((q @ k.mT).masked_fill(later, -INF) + mask).softmax(-1) @ v
+        ),
+        "added_and_filled": lambda q, k, v: (
+            (q @ k.mT + mask).masked_fill(later, -INF).softmax(-1) @ v
+        ),
+        "where": lambda q, k, v: t.where(later, -INF, q @ k.mT / 3).softmax(-1) @ v,
+        "where_not": lambda q, k, v: t.where(~later, q @ k.mT / 3, -INF).softmax(-1) @ v,
+        "where_finite": lambda q, k, v: (
+            t.where(~later, q @ k.mT / 3, t.finfo(t.float32).min).softmax(-1) @ v
+        ),
+        "finite_fill": lambda q, k, v: (q @ k.mT).masked_fill(later, -1e9).softmax(-1) @ v,
+        "float_softmax": lambda q, k, v: (
+            F.softmax(q @ k.mT / 3 + mask, dim=-1, dtype=t.float32).to(q.dtype) @ v
+        ),
+        "one_head_baddbmm": lambda q, k, v: t.bmm(
+            t.baddbmm(mask, q[:, 0], k[:, 0].mT, beta=1, alpha=0.3).softmax(-1), v[:, 0]
+        ),
+        "one_head_scaled_bmm": lambda q, k, v: t.bmm(
+            t.baddbmm(mask, q[:, 0], k[:, 0].mT, beta=0, alpha=0.3).softmax(-1), v[:, 0]
+        ),
         "one_head": lambda q, k, v: (q[:, 0] @ k[:, 0].mT / 3).softmax(-1) @ v[:, 0],
         "one_head_bmm": lambda q, k, v: t.bmm(t.bmm(q[:, 0], k[:, 0].mT).softmax(-1), v[:, 0]),
         "one_head_masked": lambda q, k, v: (q[:, 0] @ k[:, 0].mT + mask).softmax(-1) @ v[:, 0],
@@ -51,17 +78,18 @@ SPELLINGS = spellings(MASK, LATER)
 OTHERS = {
     "dropout": lambda q, k, v: F.dropout((q @ k.mT).softmax(-1), 0.5) @ v,
     "other_dimension": lambda q, k, v: (q @ k.mT).softmax(-2) @ v,
-    "finite_fill": lambda q, k, v: (q @ k.mT).masked_fill(LATER, -1e9).softmax(-1) @ v,
+    "near_fill": lambda q, k, v: (q @ k.mT).masked_fill(LATER, -5.0).softmax(-1) @ v,
+    "where_near": lambda q, k, v: t.where(LATER, -1e4, q @ k.mT).softmax(-1) @ v,
+    "where_weights": lambda q, k, v: t.where(LATER, 0.0, (q @ k.mT).softmax(-1)) @ v,
     "scaled_mask": lambda q, k, v: ((q @ k.mT + MASK) * 2).softmax(-1) @ v,
     "added_number": lambda q, k, v: (q @ k.mT + 2).softmax(-1) @ v,
-    "tensor_scale": lambda q, k, v: (q @ k.mT * q.amax()).softmax(-1) @ v,
+    "scale_per_row": lambda q, k, v: (q @ k.mT * q.amax(-1, True)).softmax(-1) @ v,
     "other_dtype": lambda q, k, v: (q @ k.mT).softmax(-1, dtype=t.float64) @ v.double(),
     "shared_heads": lambda q, k, v: (q @ k[:, :1].mT).softmax(-1) @ v,
     "other_width": lambda q, k, v: (q @ k.mT).softmax(-1) @ v[..., :5],
     "einsum_of_other_sums": lambda q, k, v: t.einsum(
         "bhij,bhid->bhjd", t.einsum("bhid,bhjd->bhij", q, k).softmax(-1), v
     ),
-    "two_masks": lambda q, k, v: (q @ k.mT + MASK + MASK).softmax(-1) @ v,
 }
 
 
@@ -185,6 +213,68 @@ def test_rows_without_a_place_are_nan_as_in_eager(fills):
     have, want = compiled(*inputs), f(*inputs)
     assert want[:, :, 2].isnan().all()
     t.testing.assert_close(have, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("by_where", [True, False])
+@pytest.mark.parametrize("fill", [-1e9, t.finfo(t.float32).min])
+def test_rows_without_a_place_are_means_where_a_finite_number_is_filled_in(by_where, fill):
+    closed = LATER.clone()
+    closed[2] = True
+
+    def f(q, k, v):
+        scores = q @ k.mT
+        scores = t.where(closed, fill, scores) if by_where else scores.masked_fill(closed, fill)
+        return scores.softmax(-1) @ v
+
+    inputs = tensors()
+    compiled = captured(f, inputs)
+    assert called(compiled) == [ATTENTION]
+    have, want = compiled(*inputs), f(*inputs)
+    t.testing.assert_close(want[:, :, 2], inputs[2].mean(-2))
+    t.testing.assert_close(have, want)
+
+
+@pytest.mark.parametrize("dtype", [t.bfloat16, t.float16])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        lambda s, q: F.softmax(s, dim=-1, dtype=t.float32).to(q.dtype),
+        lambda s, q: s.float().softmax(-1).type_as(q),
+        lambda s, q: s.softmax(-1),
+    ],
+)
+def test_softmax_of_half_types(dtype, weights):
+    def f(q, k, v, mask):
+        return weights(q @ k.mT / 3 + mask, q) @ v
+
+    inputs = [x.to(dtype) for x in (*tensors(), MASK)]
+    compiled = captured(f, inputs)
+    assert called(compiled) == [ATTENTION]
+    t.testing.assert_close(compiled(*inputs), f(*inputs), rtol=3e-2, atol=2e-2)
+
+
+def test_a_finite_number_in_half_precision_keeps_the_spelled_out_form():
+    def f(q, k, v):
+        return (q @ k.mT).masked_fill(LATER, t.finfo(t.float16).min).softmax(-1) @ v
+
+    inputs = [x.half() for x in tensors()]
+    compiled = captured(f, inputs)
+    assert ATTENTION not in called(compiled)
+    t.testing.assert_close(compiled(*inputs), f(*inputs), rtol=1e-2, atol=1e-2)
+
+
+def test_gradients_of_a_temperature():
+    def f(q, k, v, temperature):
+        return (q @ k.mT * temperature.exp()).softmax(-1) @ v
+
+    inputs = [t.randn(1, 2, MANY, WIDTH, requires_grad=True) for _ in range(3)]
+    inputs.append(t.randn(2, 1, 1, requires_grad=True))
+    compiled = captured(f, inputs)
+    assert called(compiled) == [ATTENTION, ATTENTION + "_backward"]
+    want = t.autograd.grad(f(*inputs).square().sum(), inputs)
+    have = t.autograd.grad(compiled(*inputs).square().sum(), inputs)
+    for a, b in zip(have, want, strict=True):
+        t.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
 def test_weights_that_are_results_too():
