@@ -9,6 +9,7 @@
 #include "taeda/inductor/join.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/product_blocks.h"
+#include "taeda/inductor/product_families.h"
 #include "taeda/inductor/units.h"
 #include "taeda/symbolic/polynomial.h"
 
@@ -157,6 +158,7 @@ void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
     if (options.has_post_ops) step.call->post_ops = find_post_ops(*program, group, whole);
     step.kernel = block_kernel(group, std::move(whole));
   }
+  if (options.batches_products) find_families(*program, groups, steps);
   seconds.emplace_back("write", watch.lap());
 }
 
@@ -301,7 +303,8 @@ void CompiledGraph::Parts::make_shapes() {
   }
 }
 
-// The first and the last step that each memory has to do with.
+// The first and the last step that each memory has to do with. Members of a family run with their
+// first one.
 void CompiledGraph::Parts::find_lifetimes() {
   std::vector<int> first(program->memories.size(), -1), last(program->memories.size(), -1);
   const auto touch = [&](int memory, size_t step) {
@@ -310,16 +313,21 @@ void CompiledGraph::Parts::find_lifetimes() {
     last[memory] = static_cast<int>(step);
   };
   const auto memory_of = [&](int value) { return program->values[value].geometry.memory; };
-  for (size_t s = 0; s < steps.size(); ++s) {
-    steps[s].for_each_kernel([&](const KernelStep& kernel) {
-      for (int memory : kernel.memories()) touch(memory, s);
+  const auto touch_all = [&](const PlanStep& step, size_t at) {
+    step.for_each_kernel([&](const KernelStep& kernel) {
+      for (int memory : kernel.memories()) touch(memory, at);
     });
-    if (!steps[s].call) continue;
-    for_each_argument(steps[s].call->call->arguments, [&](const CallArgument& a) {
-      if (a.tensor >= 0) touch(memory_of(a.tensor), s);
+    if (!step.call) return;
+    for_each_argument(step.call->call->arguments, [&](const CallArgument& a) {
+      if (a.tensor >= 0) touch(memory_of(a.tensor), at);
       if (a.number) call_numbers[a.number] = program_of(a.number, program->symbols);
     });
-    for (int result : steps[s].call->call->results) touch(memory_of(result), s);
+    for (int result : step.call->call->results) touch(memory_of(result), at);
+  };
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (steps[s].leader >= 0) continue;
+    touch_all(steps[s], s);
+    for (const size_t member : steps[s].family) touch_all(steps[member], s);
   }
   std::unordered_set<int> kept;
   for (const Program::Result& result : program->results)

@@ -27,6 +27,7 @@ struct StepReport {
   std::vector<std::string> lines;       // of the program that they come from
   int members = 0;                      // equal kernels that it joins, with itself
   int singles = 0;                      // kernels of one element that share its launch
+  int family = 0;                       // products that run side by side, with itself
   int64_t packed_bytes = 0;             // of a frozen operand that is kept in panels
   int64_t bytes_read = 0, bytes_written = 0;
   int64_t bytes_saved = 0;  // of values that fusion keeps out of memory, written and read
@@ -55,6 +56,7 @@ struct PlanReport {
 
 struct PlanOptions {
   bool fuses_into_products = true;  // Note [Finished blocks], Note [Filled blocks]
+  bool batches_products = true;     // Note [Families of products]
   // What a library then rounds otherwise than in eager:
   bool has_post_ops = true;     // work behind a product
   bool lays_out_images = true;  // Note [Layouts]

@@ -49,6 +49,9 @@ struct PlanStep {
   std::optional<CallStep> call;
   std::vector<OperandStep> operands;
   std::vector<int> dying;  // memories of calls that nothing reads after it
+  // Note [Families of products]: the other members, of the first one; and of those, the first.
+  std::vector<size_t> family;
+  int leader = -1;
   // For people: names of results, of the nodes inside of it, and lines of the program.
   std::vector<std::string> values, nodes, lines;
   std::vector<const Expr*> unwritten;                       // bytes that fusion keeps out of memory

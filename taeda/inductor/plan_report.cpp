@@ -208,6 +208,8 @@ PlanReport CompiledGraph::report() const {
           str("kernel", report.kernels + static_cast<int>(one.prologues.size()));
     one.is_native = true;
     one.singles = static_cast<int>(step.leading.size() + step.trailing.size());
+    const PlanStep& leader = step.leader < 0 ? step : plan.steps[static_cast<size_t>(step.leader)];
+    if (!leader.family.empty()) one.family = static_cast<int>(leader.family.size()) + 1;
     if (step.kernel) one.members = static_cast<int>(step.kernel->num_members());
     step.for_each_kernel([&](const KernelStep& kernel) {
       ++report.kernels;

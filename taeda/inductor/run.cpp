@@ -120,11 +120,18 @@ class Run {
   Tensor tensor_of(int value);
   Value argument(const CallArgument& given);
   // Puts the arguments of a call on the stack.
-  void push_arguments(size_t step);
+  void push_arguments(size_t step, dispatch::Stack& stack);
   void run_call(size_t step);
   void check_form(const KernelStep& kernel) const;
+  bool run_step(size_t step, bool is_checked, bool is_timed);
+  // Products side by side, and those that are large one by one.
+  bool run_family(size_t first);
+  double work_of(size_t step) const;
   // A product, with the kernels that fill and finish its blocks.
-  bool run_product(size_t step, bool may_be_native);
+  bool run_product(size_t step, bool may_be_native, dispatch::Stack& stack);
+  bool run_product(size_t step, bool may_be_native) {
+    return run_product(step, may_be_native, state_.stack);
+  }
   bool run_block(const KernelStep& kernel, bool may_be_native, std::array<int64_t, 4> block,
                  void* to = nullptr) const;
   bool packs_operands(int second, const TensorShape& result) const;
@@ -329,9 +336,8 @@ Value Run::argument(const CallArgument& given) {
   return list;
 }
 
-void Run::push_arguments(size_t index) {
+void Run::push_arguments(size_t index, dispatch::Stack& stack) {
   const CallStep& step = *plan_.steps[index].call;
-  dispatch::Stack& stack = state_.stack;
   stack.clear();
   for (size_t i = 0; i < step.call->arguments.size(); ++i)
     if (step.call->arguments[i].tensor >= 0)
@@ -354,7 +360,7 @@ void check_result(const dispatch::Operator& op, const Tensor& t, const TensorSha
 void Run::run_call(size_t index) {
   const CallStep& step = *plan_.steps[index].call;
   dispatch::Stack& stack = state_.stack;
-  push_arguments(index);
+  push_arguments(index, stack);
   dispatch::call_boxed(*step.call->op, stack);
   size_t next = 0;
   for (const Value& v : stack)
@@ -440,9 +446,9 @@ bool Run::packs_operands(int second, const TensorShape& result) const {
   return cpu::packs_operands(result.dtype, result.sizes[rank - 2], result.sizes[rank - 1], depth);
 }
 
-bool Run::run_product(size_t index, bool may_be_native) {
+bool Run::run_product(size_t index, bool may_be_native, dispatch::Stack& stack) {
   const PlanStep& step = plan_.steps[index];
-  push_arguments(index);
+  push_arguments(index, stack);
   const int result = step.call->call->results[0];
   const TensorShape& shape = state_.layout->shapes[result];
   if (program_.memories[shape.memory].kind == Memory::Kind::Called)
@@ -499,11 +505,49 @@ bool Run::run_product(size_t index, bool may_be_native) {
     panels = weights->panels_of(state_.holders[part.memory], part);
   }
   options.packed = panels.get();
-  step.call->product->run(state_.stack, out, options);
+  step.call->product->run(stack, out, options);
   step.is_finished_by_library = options.post_ops && !has_finished && out.numel() > 0;
-  state_.stack.clear();
+  stack.clear();
   error.rethrow();
   return is_good;
+}
+
+// Multiply-adds of a product.
+double Run::work_of(size_t index) const {
+  const CallStep& step = *plan_.steps[index].call;
+  const TensorShape& shape = state_.layout->shapes[step.call->results[0]];
+  const TensorShape& second =
+      state_.layout->shapes[step.call->arguments[step.product->second].tensor];
+  double work = static_cast<double>(second.sizes[second.sizes.size() - 2]);
+  for (const int64_t size : shape.sizes) work *= static_cast<double>(size);
+  return work;
+}
+
+bool Run::run_family(size_t first) {
+  constexpr double kSmallWork = 1 << 20;  // that threads would share with more waiting than work
+  constexpr double kGrainWork = 1 << 16;  // that is worth a thread
+  SmallVector<size_t, 16> small;
+  double most = 1;  // multiply-adds of one of them
+  const auto take = [&](size_t member) {
+    const double work = work_of(member);
+    if (work > kSmallWork) return run_product(member, true);
+    small.push_back(member);
+    most = std::max(most, work);
+    return true;
+  };
+  bool is_good = take(first);
+  for (const size_t member : plan_.steps[first].family) is_good = is_good && take(member);
+  if (!is_good) return false;
+  std::atomic<bool> are_good{true};
+  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(kGrainWork / most));
+  parallel_for(0, static_cast<int64_t>(small.size()), grain, [&](int64_t begin, int64_t end) {
+    const autograd::NoGrad no_grad;
+    const ExcludeKeys without_casts(Key::Autocast);
+    dispatch::Stack stack;
+    for (int64_t i = begin; i < end; ++i)
+      if (!run_product(small[static_cast<size_t>(i)], true, stack)) are_good = false;
+  });
+  return are_good;
 }
 
 void Run::check_form(const KernelStep& kernel) const {
@@ -588,22 +632,36 @@ bool Run::run_steps() {
       step.for_each_kernel([&](const KernelStep& kernel) { check_form(kernel); });
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
-    const auto start = is_timed ? Clock::now() : Clock::time_point();
+    if (step.leader >= 0) continue;
     bool is_good = true;
-    if (is_checked && (step.kernel || !step.operands.empty()))
-      is_good = run_both_forms(i);
-    else if (step.call && step.call->product)
-      is_good = run_product(i, true);
-    else if (step.call)
-      run_call(i);
-    else
-      is_good = run_kernel(i);
+    if (step.family.empty() || is_checked || is_timed) {
+      is_good = run_step(i, is_checked, is_timed);
+      for (const size_t member : step.family)
+        is_good = is_good && run_step(member, is_checked, is_timed);
+    } else {
+      is_good = run_family(i);
+    }
     if (!is_good) return false;
     for (const int memory : step.dying) state_.holders[memory].reset();
-    if (is_timed) step.nanoseconds += (Clock::now() - start).count();
   }
   if (is_timed) ++plan_.timed_runs;
   return true;
+}
+
+bool Run::run_step(size_t index, bool is_checked, bool is_timed) {
+  const PlanStep& step = plan_.steps[index];
+  const auto start = is_timed ? Clock::now() : Clock::time_point();
+  bool is_good = true;
+  if (is_checked && (step.kernel || !step.operands.empty()))
+    is_good = run_both_forms(index);
+  else if (step.call && step.call->product)
+    is_good = run_product(index, true);
+  else if (step.call)
+    run_call(index);
+  else
+    is_good = run_kernel(index);
+  if (is_timed) step.nanoseconds += (Clock::now() - start).count();
+  return is_good;
 }
 
 void Run::count_writes(const std::vector<Value>& inputs) {

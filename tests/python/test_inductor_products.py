@@ -562,3 +562,133 @@ def test_forms_are_compared_where_a_kernel_writes_an_operand_alone(dtype):
         compiled = captured(f, (x,), native="wait", check=True)
         assert compiled.report()[0]["steps"][0]["prologues"]
         assert t.allclose(compiled(x), f(x), atol=1e-4)
+
+
+# ---- families ----
+def families(compiled, plan=0):
+    """By step: how many products run side by side with it, itself included."""
+    return [step["family"] for step in compiled.report()[plan]["steps"]]
+
+
+def branches(x, *weights):
+    return [F.relu(x @ w) + i for i, w in enumerate(weights)]
+
+
+def test_small_products_of_one_input_are_a_family():
+    inputs = [filled(12, 16), *(filled(16, n) for n in (8, 16, 24, 1, 9))]
+    compiled = captured(branches, inputs)
+    assert families(compiled) == [5] * 5
+    for rows in (12, 1, 40):
+        inputs[0] = filled(rows, 16)
+        for got, want in zip(compiled(*inputs), branches(*inputs), strict=True):
+            assert same(got, want)
+
+
+def test_products_that_read_each_other_are_no_family():
+    def chain(x, w):
+        for _ in range(4):
+            x = x @ w
+        return x
+
+    inputs = [filled(12, 16), filled(16, 16)]
+    compiled = captured(chain, inputs)
+    assert families(compiled) == [0] * 4
+    assert same(compiled(*inputs), chain(*inputs))
+
+
+def test_levels_of_parallel_chains_are_families():
+    def chains(x, *weights):
+        for _ in range(3):
+            weights = [F.gelu(x @ w) for w in weights]
+        return weights
+
+    inputs = [filled(16, 16), *(filled(16, 16) for _ in range(6))]
+    compiled = captured(chains, inputs)
+    assert families(compiled) == [6] * 18
+    for got, want in zip(compiled(*inputs), chains(*inputs), strict=True):
+        assert alike(compiled, got, want)
+
+
+def test_a_family_with_large_members():
+    inputs = [filled(130, 140), filled(140, 8), filled(140, 300), filled(140, 5), filled(140, 260)]
+    compiled = captured(branches, inputs)
+    assert families(compiled) == [4] * 4
+    for got, want in zip(compiled(*inputs), branches(*inputs), strict=True):
+        assert alike(compiled, got, want)
+
+
+def test_a_family_keeps_what_an_input_was_before_it_is_written():
+    from taeda.fx.aot import aot_function
+
+    def f(x, a, b):
+        first = x @ a
+        x.mul_(2)
+        return first, x @ b
+
+    inputs = [filled(10, 12), filled(12, 12), filled(12, 12)]
+    expected, given = [v.clone() for v in inputs], [v.clone() for v in inputs]
+    compiled = aot_function(f, fw_compiler=lambda gm, args: compile(gm, args, native="never"))
+    for got, want in zip(compiled(*given), f(*expected), strict=True):
+        assert t.equal(got, want)
+    assert t.equal(given[0], expected[0])
+
+
+def test_temporaries_of_a_family_do_not_meet():
+    def f(x, *weights):
+        return sum((x.sin() @ w).cos() @ w.T for w in weights)
+
+    inputs = [filled(20, 24), *(filled(24, 24) for _ in range(8))]
+    compiled = captured(f, inputs)
+    assert max(families(compiled)) == 8
+    for _ in range(20):
+        t.testing.assert_close(compiled(*inputs), f(*inputs))
+
+
+def test_an_index_out_of_range_inside_of_a_family():
+    def f(table, at, *weights):
+        return [F.relu(table @ w)[at] for w in weights]
+
+    inputs = [filled(10, 12), t.tensor([1, 9]), filled(12, 12), filled(12, 12)]
+    compiled = captured(f, inputs)
+    for got, want in zip(compiled(*inputs), f(*inputs), strict=True):
+        assert same(got, want)
+    inputs[1] = t.tensor([1, 10])
+    with pytest.raises(IndexError):
+        compiled(*inputs)
+
+
+@pytest.mark.parametrize("setting", [{"batch_fusion": False}, {"exact": True}])
+def test_products_one_after_the_other(setting):
+    from taeda._inductor import config
+
+    inputs = [filled(12, 16), *(filled(16, 8) for _ in range(4))]
+    with config.patch(**setting):
+        compiled = captured(branches, inputs)
+    assert families(compiled) == [0] * 4
+    for got, want in zip(compiled(*inputs), branches(*inputs), strict=True):
+        assert same(got, want)
+
+
+def test_families_of_timed_and_checked_runs():
+    inputs = [filled(12, 16), *(filled(16, 8) for _ in range(4))]
+    compiled = captured(branches, inputs, native="wait")
+    compiled.time()
+    compiled(*inputs)
+    assert all(step["seconds"] > 0 for step in compiled.report()[0]["steps"])
+    from taeda._inductor import config
+
+    with config.patch(check=True):
+        checked = captured(branches, inputs, native="wait")
+    for got, want in zip(checked(*inputs), branches(*inputs), strict=True):
+        assert same(got, want)
+
+
+def test_threads_run_one_family_at_once():
+    import concurrent.futures
+
+    inputs = [filled(12, 16), *(filled(16, 24) for _ in range(6))]
+    compiled = captured(branches, inputs)
+    want = compiled(*inputs)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for got in pool.map(lambda _: compiled(*inputs), range(40)):
+            assert all(map(same, got, want))

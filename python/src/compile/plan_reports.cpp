@@ -53,6 +53,7 @@ PyObject* step_report(const inductor::StepReport& step) {
       .set_object("lines", texts(step.lines))
       .set("members", static_cast<int64_t>(step.members))
       .set("singles", static_cast<int64_t>(step.singles))
+      .set("family", static_cast<int64_t>(step.family))
       .set("packed_bytes", step.packed_bytes)
       .set("bytes_read", step.bytes_read)
       .set("bytes_written", step.bytes_written)

@@ -157,6 +157,7 @@ def _plan_options(form, gm, example_inputs, is_native):
         "frozen": _frozen(gm, example_inputs),
         "lays_out_filters": config.layout_optimization,
         "fuses_into_products": config.epilogue_fusion,
+        "batches_products": config.batch_fusion and not config.exact,
         "has_post_ops": not config.exact,
         "lays_out_images": config.layout_optimization and not config.exact,
         "memory_budget": functorch_config.activation_memory_budget,

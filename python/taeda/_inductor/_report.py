@@ -45,6 +45,8 @@ def fusion_text(report):
             name += f", {step['members']} equal ones joined,"
         if step["singles"]:
             name += f" with {step['singles']} of single elements,"
+        if step["family"] > 1:
+            name += f", one of {step['family']} side by side,"
         if step["prologues"]:
             name += f", operands by {', '.join(step['prologues'])},"
         if step["epilogue"]:

@@ -174,6 +174,8 @@ inductor_config = ConfigModule(
     # Pointwise work on the result of a product, and on its operands, runs block by block inside of
     # it.
     epilogue_fusion=True,
+    # Small products that do not depend on each other run side by side.
+    batch_fusion=True,
     # Frozen filters have channels innermost, and so have the values around their convolutions.
     layout_optimization=True,
     # Functions of a taeda.fx.Graph, which they change: of the graph as it is given, of the joint
