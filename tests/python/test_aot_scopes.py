@@ -140,6 +140,7 @@ def test_autocast_while_gradients_are_traced(setting):
     assert not t.is_autocast_enabled("cpu")
 
 
+@pytest.mark.slow
 def test_exact_gradients_do_not_follow_the_autocast_of_the_forward():
     attention = t.nn.MultiheadAttention(16, 4, dropout=0.1, batch_first=True)
 

@@ -198,6 +198,7 @@ def test_dtypes(dtype):
     check(lambda q, k, v: flex_attention(q, k, v, relative), given(dtype=dtype), tolerance)
 
 
+@pytest.mark.slow
 def test_lengths_that_change():
     run = compiled(lambda q, k, v: flex_attention(q, k, v, relative), dynamic=True)
     for length in (150, 200, 333):

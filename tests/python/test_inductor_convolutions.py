@@ -81,7 +81,7 @@ def operands(x, w, options, dtype=t.float32, last=False):
     return [x, w, r, filled(w.shape[0], dtype=dtype), filled(w.shape[0], dtype=dtype)]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 @pytest.mark.parametrize("epilogue", EPILOGUES)

@@ -43,6 +43,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ["symbolic", "fake"])
 @pytest.mark.parametrize("name", VIEWS)
 def test_places_behind_views_are_steps_of_memory(name, mode):

@@ -521,7 +521,7 @@ def counts_of(compiled):
     return [(plan["kernels"], *plan["called"]) for plan in compiled.report()]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mode", ["symbolic", "real"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_eager_bits(name, mode):

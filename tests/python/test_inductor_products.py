@@ -358,6 +358,7 @@ OPERANDS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPERANDS)
 def test_operands_are_computed_where_they_are_packed(name):
     f, expected, first, second = OPERANDS[name]

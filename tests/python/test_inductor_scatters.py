@@ -239,7 +239,8 @@ def test_slices_that_are_added(dtype, alpha, places_dtype):
     assert t.equal(compiled(*inputs), f(*inputs))
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("rows", [5, 1])
 def test_indices_of_loops_without_elements(rows):
     """An index that is the same for all elements is none where there are none."""
 
