@@ -90,7 +90,10 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
   const Memory& memory = program->memories[program->values[second].geometry.memory];
   if (product->may_be_packed && memory.is_frozen)
     step.weights = std::make_unique<PackedWeights>(second);
-  if (group.product >= 0 || !group.operands.empty() || step.weights) step.product = product;
+  // A plan runs products of matrices by itself, which skips the dispatcher, and convolutions where
+  // kernels are part of them.
+  if (!product->has_channels || group.product >= 0 || !group.operands.empty() || step.weights)
+    step.product = product;
   step.are_channels_columns = group.are_channels_columns;
   return step;
 }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "taeda/inductor/product_blocks.h"
-
 namespace taeda::inductor {
 
 namespace {
@@ -30,11 +28,11 @@ class Families {
     for (size_t s = 0; s < steps_.size(); ++s) {
       const int at = static_cast<int>(s);
       const Touched touched = touched_by(steps_[s]);
-      const cpu::ProductOperator* product = matrix_product(steps_[s]);
-      if (product) {
+      if (is_matrix_product(steps_[s])) {
         const auto [entry, is_first] = firsts.try_emplace(groups_[s].time, at);
         if (!is_first && may_run_at(touched, entry->second)) {
-          add(entry->second, s, product);
+          steps_[static_cast<size_t>(entry->second)].family.push_back(s);
+          steps_[s].leader = entry->second;
           note(touched, entry->second);
           continue;
         }
@@ -45,10 +43,8 @@ class Families {
   }
 
  private:
-  const cpu::ProductOperator* matrix_product(const PlanStep& step) const {
-    if (!step.call) return nullptr;
-    const cpu::ProductOperator* product = product_of(program_, *step.call->call);
-    return product && !product->has_channels ? product : nullptr;
+  static bool is_matrix_product(const PlanStep& step) {
+    return step.call && step.call->product && !step.call->product->has_channels;
   }
 
   int memory_of(int value) const { return program_.values[value].geometry.memory; }
@@ -70,9 +66,10 @@ class Families {
     for (const OperandStep& operand : step.operands) touched.written.push_back(operand.memory);
     if (step.call) {
       // Other operators may write to their arguments.
-      add_arguments(step.call->call->arguments, matrix_product(step) ? touched.read
-                                                                     : touched.written);
-      for (const int result : step.call->call->results) touched.written.push_back(memory_of(result));
+      add_arguments(step.call->call->arguments,
+                    step.call->product ? touched.read : touched.written);
+      for (const int result : step.call->call->results)
+        touched.written.push_back(memory_of(result));
     }
     return touched;
   }
@@ -92,15 +89,6 @@ class Families {
       if (memory >= 0) read_[memory] = std::max(read_[memory], at);
     for (const int memory : touched.written)
       if (memory >= 0) written_[memory] = std::max(written_[memory], at);
-  }
-
-  void add(int first, size_t member, const cpu::ProductOperator* product) {
-    PlanStep& leader = steps_[static_cast<size_t>(first)];
-    // Members run as products of the plan, on any thread, and not as calls of their operators.
-    leader.call->product = matrix_product(leader);
-    steps_[member].call->product = product;
-    leader.family.push_back(member);
-    steps_[member].leader = first;
   }
 
   const Program& program_;

@@ -1,9 +1,8 @@
 // Small products that do not depend on each other, side by side.
 //
-//   call mm(x, w0) -> p0                    call mm(x, w0) -> p0  | mm(x, w1) -> p1 | mm(x, w2) -> p2
-//   kernel: y = p0 + 1              to      kernel: y = p0 + 1
-//   call mm(x, w1) -> p1
-//   call mm(x, w2) -> p2
+//   call mm(x, w0) -> p0                    call mm(x, w0) -> p0  | mm(x, w1) -> p1 | mm(x, w2) ->
+//   p2 kernel: y = p0 + 1              to      kernel: y = p0 + 1 call mm(x, w1) -> p1 call mm(x,
+//   w2) -> p2
 //
 // Note [Families of products]: a product of few elements is too small for threads of its own, and
 // several of them leave all cores but one idle. Products of one time of the plan that read nothing

@@ -66,26 +66,16 @@ enum class Part : uint8_t {
 
 const std::unordered_map<const Operator*, Part>& parts() {
   static const auto* const made = new std::unordered_map<const Operator*, Part>{
-      {&ops::matmul, Part::Product},
-      {&ops::bmm, Part::Product},
-      {&ops::baddbmm, Part::AddedProduct},
-      {&ops::einsum, Part::Einsum},
-      {&ops::mul_Tensor, Part::Multiply},
-      {&ops::mul_Scalar, Part::Multiply},
-      {&ops::mul__Tensor, Part::Multiply},
-      {&ops::div_Tensor, Part::Divide},
-      {&ops::div_Scalar, Part::Divide},
-      {&ops::div__Tensor, Part::Divide},
-      {&ops::add_Tensor, Part::Add},
-      {&ops::add__Tensor, Part::Add},
-      {&ops::masked_fill_Scalar, Part::Fill},
-      {&ops::masked_fill__Scalar, Part::Fill},
-      {&ops::where_self, Part::Where},
-      {&ops::where_ScalarSelf, Part::Where},
-      {&ops::where_ScalarOther, Part::Where},
-      {&ops::softmax_int, Part::Softmax},
-      {&ops::to_dtype, Part::Cast},
-      {&ops::to_device, Part::Cast},
+      {&ops::matmul, Part::Product},          {&ops::bmm, Part::Product},
+      {&ops::baddbmm, Part::AddedProduct},    {&ops::einsum, Part::Einsum},
+      {&ops::mul_Tensor, Part::Multiply},     {&ops::mul_Scalar, Part::Multiply},
+      {&ops::mul__Tensor, Part::Multiply},    {&ops::div_Tensor, Part::Divide},
+      {&ops::div_Scalar, Part::Divide},       {&ops::div__Tensor, Part::Divide},
+      {&ops::add_Tensor, Part::Add},          {&ops::add__Tensor, Part::Add},
+      {&ops::masked_fill_Scalar, Part::Fill}, {&ops::masked_fill__Scalar, Part::Fill},
+      {&ops::where_self, Part::Where},        {&ops::where_ScalarSelf, Part::Where},
+      {&ops::where_ScalarOther, Part::Where}, {&ops::softmax_int, Part::Softmax},
+      {&ops::to_dtype, Part::Cast},           {&ops::to_device, Part::Cast},
       {&ops::to_other, Part::Cast},
   };
   return *made;
@@ -228,7 +218,8 @@ class AttentionFinder final : public dispatch::Mode {
     if (is_second) std::swap(stack[0], stack[1]);
     std::optional<Scores> next = followed(*scores, part, stack);
     if (!next && is_second) std::swap(stack[0], stack[1]);
-    return next && run_step(op, stack, std::move(*next), part == Part::Softmax || part == Part::Cast);
+    return next &&
+           run_step(op, stack, std::move(*next), part == Part::Softmax || part == Part::Cast);
   }
   bool run_step(Operator& op, Stack& stack, Scores next, bool may_change_dtype) {
     dispatch::call_boxed(op, stack);
@@ -255,10 +246,9 @@ class AttentionFinder final : public dispatch::Mode {
   }
   void note(Scores scores, const Tensor& result, bool may_change_dtype) {
     // Scores that a mask makes larger are those of another attention.
-    const bool is_alike =
-        scores.result.tensor.dim() == result.dim() &&
-        have_same_sizes(scores.result.tensor, result, result.dim()) &&
-        (may_change_dtype || scores.result.tensor.dtype() == result.dtype());
+    const bool is_alike = scores.result.tensor.dim() == result.dim() &&
+                          have_same_sizes(scores.result.tensor, result, result.dim()) &&
+                          (may_change_dtype || scores.result.tensor.dtype() == result.dtype());
     if (!is_alike) return;
     scores.result = Operand(result);
     known_[result.impl()] = std::move(scores);

@@ -118,9 +118,12 @@ class Run {
   // Puts a tensor into the memory of a value, in the layout that was traced.
   void hold(int value, Tensor t);
   Tensor tensor_of(int value);
+  // The same for a reader that neither keeps it nor writes to it: what holds the memory, if it can.
+  Tensor operand_of(int value);
   Value argument(const CallArgument& given);
-  // Puts the arguments of a call on the stack.
-  void push_arguments(size_t step, dispatch::Stack& stack);
+  // Puts the arguments of a call on the stack, as tensors of their own or as operands.
+  template <class Of>
+  void push_arguments(size_t step, dispatch::Stack& stack, Of&& tensor);
   void run_call(size_t step);
   void check_form(const KernelStep& kernel) const;
   bool run_step(size_t step, bool is_checked, bool is_timed);
@@ -336,12 +339,24 @@ Value Run::argument(const CallArgument& given) {
   return list;
 }
 
-void Run::push_arguments(size_t index, dispatch::Stack& stack) {
+Tensor Run::operand_of(int index) {
+  const TensorShape& shape = state_.layout->shapes[index];
+  const Tensor& held = state_.holders[shape.memory];
+  const char* at = state_.memories[shape.memory] + shape.offset * item_size(shape.dtype);
+  const bool is_whole = held.defined() && held.dtype() == shape.dtype && held.data() == at &&
+                        (held.keys() & kLazyValues) == shape.flags &&
+                        held.sizes() == IntList(shape.sizes) &&
+                        held.strides() == IntList(shape.strides);
+  return is_whole ? held : tensor_of(index);
+}
+
+template <class Of>
+void Run::push_arguments(size_t index, dispatch::Stack& stack, Of&& tensor) {
   const CallStep& step = *plan_.steps[index].call;
   stack.clear();
   for (size_t i = 0; i < step.call->arguments.size(); ++i)
     if (step.call->arguments[i].tensor >= 0)
-      stack.emplace_back(tensor_of(step.call->arguments[i].tensor));
+      stack.emplace_back(tensor(step.call->arguments[i].tensor));
     else if (step.has_tensor[i])
       stack.push_back(
           fx::coerce(argument(step.call->arguments[i]), step.schema->arguments[i].type));
@@ -360,7 +375,7 @@ void check_result(const dispatch::Operator& op, const Tensor& t, const TensorSha
 void Run::run_call(size_t index) {
   const CallStep& step = *plan_.steps[index].call;
   dispatch::Stack& stack = state_.stack;
-  push_arguments(index, stack);
+  push_arguments(index, stack, [this](int value) { return tensor_of(value); });
   dispatch::call_boxed(*step.call->op, stack);
   size_t next = 0;
   for (const Value& v : stack)
@@ -448,13 +463,13 @@ bool Run::packs_operands(int second, const TensorShape& result) const {
 
 bool Run::run_product(size_t index, bool may_be_native, dispatch::Stack& stack) {
   const PlanStep& step = plan_.steps[index];
-  push_arguments(index, stack);
+  push_arguments(index, stack, [this](int value) { return operand_of(value); });
   const int result = step.call->call->results[0];
   const TensorShape& shape = state_.layout->shapes[result];
   if (program_.memories[shape.memory].kind == Memory::Kind::Called)
     hold(result,
          make_tensor_strided(shape.sizes, shape.strides, shape.dtype, Device(DeviceType::CPU)));
-  Tensor out = tensor_of(result);
+  Tensor out = operand_of(result);
   std::atomic<bool> is_good{true};
   FirstError error;
   // Blocks come from threads of the product, which must not end early.
@@ -525,7 +540,7 @@ double Run::work_of(size_t index) const {
 
 bool Run::run_family(size_t first) {
   constexpr double kSmallWork = 1 << 20;  // that threads would share with more waiting than work
-  constexpr double kGrainWork = 1 << 16;  // that is worth a thread
+  constexpr double kGrainWork = 1 << 18;  // that is worth a thread
   SmallVector<size_t, 16> small;
   double most = 1;  // multiply-adds of one of them
   const auto take = [&](size_t member) {

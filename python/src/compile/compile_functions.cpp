@@ -61,10 +61,10 @@ std::optional<inductor::FreezeOptions> read_frozen(PyObject* given) {
 }
 
 // Options are `form` of results, `memory_budget`, `frozen` inputs, `fuses_into_products`,
-// `batches_products`, `has_post_ops`, `lays_out_images`, `starts_native` for kernels that are looked
-// for as soon as a plan is made, `on_joint`, `on_graph` and `on_inference`, which change the joint
-// graph, both parts of it, and the graph of a program without gradients before it is lowered. Gradients of gradients
-// are compiled later, so the plans are noted only while `made` lives.
+// `batches_products`, `has_post_ops`, `lays_out_images`, `starts_native` for kernels that are
+// looked for as soon as a plan is made, `on_joint`, `on_graph` and `on_inference`, which change the
+// joint graph, both parts of it, and the graph of a program without gradients before it is lowered.
+// Gradients of gradients are compiled later, so the plans are noted only while `made` lives.
 aot::AotOptions read_options(PyObject* given, const std::shared_ptr<Compiled>& made) {
   made->form = read_form(PyDict_GetItemString(given, "form"));
   aot::AotOptions options;
