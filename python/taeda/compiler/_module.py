@@ -9,14 +9,6 @@ from taeda.nn.modules import _hooks
 
 __all__ = ["OptimizedModule"]
 
-# By name: another table can be assigned.
-_GLOBAL_HOOKS = (
-    "_global_backward_pre_hooks",
-    "_global_backward_hooks",
-    "_global_forward_pre_hooks",
-    "_global_forward_hooks",
-)
-
 
 def _is_lazy(mod):
     """Whether a module makes its parameters at the first call; its __getattr__ is not asked."""
@@ -78,7 +70,12 @@ class OptimizedModule(taeda.nn.Module):
         return self._forward(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
-        if any(getattr(_hooks, name) for name in _GLOBAL_HOOKS):
+        if (
+            _hooks._global_forward_pre_hooks
+            or _hooks._global_forward_hooks
+            or _hooks._global_backward_pre_hooks
+            or _hooks._global_backward_hooks
+        ):
             warnings.warn(
                 "Using `taeda.compile(module)` when there are global hooks on modules (e.g., from "
                 "`register_module_forward_hook`); this will cause the hooks to fire an extra time "

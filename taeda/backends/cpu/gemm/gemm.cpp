@@ -77,9 +77,12 @@ bool unpacked_product(const Kernels<T>& kernels, const gemm_kernels::Product<T>&
     }
     if (p.k * p.n > kCopiedElements) return false;
     T copy[kCopiedElements];
-    for (int64_t q = 0; q < p.k; ++q)
-      for (int64_t j = 0; j < p.n; ++j)
-        copy[q * p.n + j] = p.b.data[q * p.b.row_stride + j * p.b.col_stride];
+    if (p.b.row_stride == 1)
+      kernels.transpose(p.n, p.k, p.b.data, p.b.col_stride, copy);
+    else
+      for (int64_t q = 0; q < p.k; ++q)
+        for (int64_t j = 0; j < p.n; ++j)
+          copy[q * p.n + j] = p.b.data[q * p.b.row_stride + j * p.b.col_stride];
     kernels.unpacked(p.m, p.n, p.k, p.alpha, p.a, {copy, p.n, 1}, p.beta, p.c, p.bias);
     return true;
   }

@@ -72,6 +72,9 @@ struct Kernels {
   void (*unpacked)(int64_t m, int64_t n, int64_t k, Acc alpha, Matrix<const T> a, Matrix<const T> b,
                    Acc beta, Matrix<T> c, const T* bias);
 
+  // dst[p * n + j] = src[j * lane_stride + p] for n lanes of length k. Null where `unpacked` is.
+  void (*transpose)(int64_t n, int64_t k, const T* src, int64_t lane_stride, T* dst);
+
   // y[i * count + q] = sum over p of matrix[i * row_stride + p] * x[q * x_stride + p], for `rows`
   // rows and `count` vectors of length k. How rows are grouped does not change a sum; `count` may.
   void (*dot_rows)(int64_t rows, int64_t count, int64_t k, const T* matrix, int64_t row_stride,

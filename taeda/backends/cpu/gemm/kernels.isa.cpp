@@ -57,7 +57,10 @@ consteval Kernels<T> make_kernels() {
   [&]<int... half>(std::integer_sequence<int, half...>) {
     ((k.tiles[half] = tile_of<T, 2 * half + 2, mr, vectors>()), ...);
   }(std::make_integer_sequence<int, mr / 2>());
-  if constexpr (std::is_floating_point_v<T>) k.unpacked = unpacked<T, kStrip>;
+  if constexpr (std::is_floating_point_v<T>) {
+    k.unpacked = unpacked<T, kStrip>;
+    k.transpose = transpose_lanes<T>;
+  }
   return k;
 }
 

@@ -263,6 +263,23 @@ void pack_transposed_lanes(int64_t k, const T* src, int64_t lane_stride, PartOf<
   if (lanes < width) pack_lanes(lanes, width, width, k, src, lane_stride, int64_t{1}, width, dst);
 }
 
+// See Kernels::transpose.
+template <class T>
+void transpose_lanes(int64_t n, int64_t k, const T* src, int64_t lane_stride, T* dst) {
+  constexpr int N = 16 / sizeof(T);
+  const auto copy = [&](int64_t j, int64_t first) {
+    for (int64_t p = first; p < k; ++p) dst[p * n + j] = src[j * lane_stride + p];
+  };
+  const int64_t whole = k / N * N;
+  int64_t j = 0;
+  for (; j + N <= n; j += N) {
+    for (int64_t p = 0; p < whole; p += N)
+      transpose_quads(src + j * lane_stride + p, lane_stride, dst + p * n + j, n);
+    for (int i = 0; i < N; ++i) copy(j + i, whole);
+  }
+  for (; j < n; ++j) copy(j, 0);
+}
+
 template <class T, int width>
 void pack_width(int64_t extent, int64_t k, const T* src, int64_t lane_stride, int64_t k_stride,
                 PartOf<T>* dst) {
