@@ -283,7 +283,8 @@ class Compiler {
       return static_cast<size_t>(std::ranges::find(given, node) - given.begin());
     };
     for (const fx::Node& node : epilogue) {
-      const bool is_copy = node.target().op() == &ops::copy_;
+      const bool is_copy = node.target().op() == &ops::copy_ ||
+                           node.target().builtin() == &fx::get_builtin("_write_with_history");
       made_->writes_behind_ |= is_copy || node.target().op() == &ops::as_strided_ ||
                                node.target().builtin() == &fx::get_builtin("_count_write");
       if (!is_copy && node.target().op() != &ops::as_strided_) continue;

@@ -5,6 +5,7 @@
 
 #include "taeda/autograd/grad_mode.h"
 #include "taeda/autograd/variable.h"
+#include "taeda/autograd/view_history.h"
 #include "taeda/ops/functions.h"
 
 namespace taeda::aot {
@@ -148,10 +149,27 @@ std::vector<Value> CompiledNode::unpack_saved(Span<Tensor> grads) {
   return values;
 }
 
+// The tensor as an input whose history is that of this one when the program began.
+Value CompiledNode::with_history_of_input(const Value& copy, size_t input) const {
+  if (!is_kept_as_tensor(copy)) return copy;
+  size_t number = 0;
+  for (size_t i = 0; i < input; ++i) number += is_tensor_argument(i);
+  const autograd::Edge& edge = next_edge(number);
+  if (!edge) return copy;
+  const Tensor made = autograd::detached(copy.get<Tensor>());
+  autograd::assign_node(made.impl(), edge.function, edge.input_nr);
+  return Value(made);
+}
+
 std::vector<Value> CompiledNode::unpack_inputs() {
   std::vector<Value> inputs(function_->num_inputs());
-  const std::vector<size_t>& places = function_->parts()->primal_inputs;
-  for (size_t i = 0; i < places.size(); ++i) inputs[places[i]] = unpack(primals_[i]);
+  const Partition& parts = *function_->parts();
+  for (size_t i = 0; i < parts.primal_inputs.size(); ++i) {
+    Value& input = inputs[parts.primal_inputs[i]] = unpack(primals_[i]);
+    // Of an input that the program writes to a copy is kept.
+    if (parts.primals[i].kind != Saved::Kind::Input)
+      input = with_history_of_input(input, parts.primal_inputs[i]);
+  }
   for (const Unread& other : others_) inputs[other.input()] = other.value();
   return inputs;
 }

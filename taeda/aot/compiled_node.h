@@ -61,6 +61,7 @@ class CompiledNode final : public autograd::CustomNode {
   Value unpack(const Kept& k);
   std::vector<Value> unpack_saved(Span<Tensor> grads);
   std::vector<Value> unpack_inputs();
+  Value with_history_of_input(const Value& copy, size_t input) const;
   std::vector<Tensor> run_twice(const std::vector<Tensor>& grads, Span<uint32_t> asked,
                                 autograd::ShowInner show);
 

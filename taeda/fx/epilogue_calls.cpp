@@ -30,10 +30,25 @@ Value view_with_history(Span<Value> a) {
   return Value(made);
 }
 
+Value write_with_history(Span<Value> a) {
+  const Tensor &t = a[0].get<Tensor>(), &value = a[1].get<Tensor>();
+  if (t.is_view() || !autograd::grad_enabled() || !autograd::has_node(value)) {
+    t.copy_(value);
+    return {};
+  }
+  {
+    const autograd::NoGrad unrecorded;
+    t.copy_(value);
+  }
+  autograd::rebase_history(t, autograd::grad_fn(value), autograd::output_nr(value));
+  return {};
+}
+
 constexpr Builtin kEpilogueCalls[] = {
     {"_count_write", count_write, true},
     {"_data", data},
     {"_view_with_history", view_with_history},
+    {"_write_with_history", write_with_history, true},
 };
 
 }  // namespace

@@ -99,7 +99,11 @@ class GraphWriter {
       target = first_along(target, d);
       value = first_along(value, d);
     }
-    made_->call(ops::copy_, {target, value});
+    const bool has_history = w.is_recorded && plan_.values[*w.value].root.defined();
+    if (has_history && w.single.empty())
+      made_->call(get_builtin("_write_with_history"), {target, value});
+    else
+      made_->call(ops::copy_, {target, value});
   }
   // Writes to it count for the other one, too, or by themselves.
   Arg detached(Node& t, bool is_counted) {

@@ -470,6 +470,32 @@ def hooks_of_a_result_whose_gradient_comes_from_others(run):
     return [seen, look(x.grad)]
 
 
+def _write_and_read(x):
+    x.mul_(3)
+    return x.sin()
+
+
+@program
+def hooks_of_a_written_input_that_results_are_made_of(run):
+    x, seen = leaf(3), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(look(g)))
+    z = run(_write_and_read)(y)
+    y.register_hook(lambda g: seen.append(look(g)) or g * 2)
+    y.retain_grad()
+    (y.exp() + z).sum().backward()
+    return [seen, *looks(y.grad, x.grad)]
+
+
+@program
+def gradients_by_a_written_input_that_results_are_made_of(run):
+    x = leaf(3)
+    y = x * 2
+    z = run(_write_and_read)(y)
+    alone = t.autograd.grad(z.sum(), y, retain_graph=True)
+    return looks(*alone, *t.autograd.grad(z.sum() + y.exp().sum(), (y, x)))
+
+
 @program
 def a_hook_inside_comes_before_hooks_outside(run):
     x, seen = leaf(3), []

@@ -56,6 +56,31 @@ def gradients_of_gradients_that_no_loss_reaches(run):
     return looks(*first, *second)
 
 
+@program
+def gradients_of_gradients_through_a_written_input(run):
+    def f(y, w):
+        y.mul_(w)
+        return y.sin()
+
+    x, w = leaf(3), leaf(3)
+    y = x * 2
+    out = run(f)(y, w)
+    (g,) = t.autograd.grad(out.sum(), x, create_graph=True)
+    return looks(g, *t.autograd.grad(g.sum(), (x, w)))
+
+
+@program
+def gradients_of_gradients_of_a_parameter_that_is_written(run):
+    def f(p, x):
+        with t.no_grad():
+            p.clamp_(-0.5, 0.5)
+        return (p * x) ** 3
+
+    p, x = leaf(3), leaf(3)
+    (g,) = t.autograd.grad(run(f)(p, x).sum(), x, create_graph=True)
+    return looks(g, *t.autograd.grad(g.sum(), (p, x)))
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_see_the_same(program, backend):

@@ -134,6 +134,19 @@ def test_closed_blocks_are_not_computed():
     assert t.allclose(output[:, :, :16], first) and output[:, :, 16:].isnan().all()
 
 
+def test_lengths_that_blocks_do_not_divide_leave_no_gaps():
+    mask = flex.create_block_mask(causal, None, None, 40, 40, device="cpu", BLOCK_SIZE=16)
+    q, k, v = given()
+    result = compiled(lambda q, k, v: flex_attention(q, k, v, block_mask=mask))(q, k, v)
+    gradients = t.autograd.grad(result.sum(), (q, k, v))
+    assert all(x.is_contiguous() for x in (result, *gradients))
+
+
+@pytest.mark.parametrize("lengths", [(0, 5), (5, 0), (0, 0)])
+def test_no_queries_and_no_keys(lengths):
+    check(lambda q, k, v: flex_attention(q, k, v, relative), given(2, 2, *lengths))
+
+
 def test_groups_of_heads():
     tensors = given(heads=6, kv_heads=2)
     check(lambda q, k, v: flex_attention(q, k, v, by_head, enable_gqa=True), tensors)

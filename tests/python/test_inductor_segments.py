@@ -185,3 +185,44 @@ def test_a_result_that_is_a_list_among_others():
     have, want = t.compile(f, fullgraph=True)(x), f(x)
     assert all(t.equal(a, b) for a, b in zip(have[:3], want[:3], strict=True))
     assert have[3] == 7
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.max(),
+        lambda x: x.amin(0) * 2,
+        lambda x: x.argmax() + 1,
+        lambda x: x.aminmax()[0],
+        lambda x: x.median(0)[0],
+        lambda x: x[0] * 2,
+        lambda x: x[-1].exp(),
+        lambda x: x.unfold(0, 2, 1) + 1,
+        lambda x: t.nn.functional.max_pool1d(x[None], 2),
+    ],
+)
+@pytest.mark.parametrize("kind", ["kernels", "compile"])
+def test_what_needs_elements_is_an_error_where_data_tells_that_there_are_none(f, kind):
+    def picked(x):
+        return f(x[x > 0])
+
+    run = aot_function(picked, kernels) if kind == "kernels" else t.compile(picked, fullgraph=True)
+    x = t.tensor([1.0, 3.0, -1.0, 2.0])
+    assert t.equal(run(x), picked(x))
+    errors = []
+    for g in (picked, run):
+        with pytest.raises((RuntimeError, IndexError)) as error:
+            g(-x.abs())
+        errors.append(str(error.value))
+    if kind == "compile":
+        assert errors[0] == errors[1]
+
+
+@pytest.mark.filterwarnings("ignore:cov")
+def test_covariance_of_observations_that_data_tells():
+    def picked(x):
+        return t.cov(x[x > 0])
+
+    run = aot_function(picked, kernels)
+    for x in (t.tensor([1.0, 3.0, -1.0, 2.0]), -t.ones(4)):
+        assert t.allclose(run(x), picked(x), equal_nan=True)

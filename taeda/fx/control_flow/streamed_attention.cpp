@@ -103,7 +103,7 @@ class VisibleBlocks {
 // The blocks of one length; the last one may reach beyond the end.
 struct Cut {
   int64_t length, size;
-  int64_t count() const { return (length + size - 1) / size; }
+  int64_t count() const { return length == 0 ? 0 : (length + size - 1) / size; }
   int64_t inside(int64_t i) const { return std::min(size, length - i * size); }
   // Block `i` along dimension 2, with zeros beyond the end.
   Tensor of(const Tensor& t, int64_t i) const {
@@ -114,8 +114,9 @@ struct Cut {
     return taeda::constant_pad_nd(part, SymIntList(padding));
   }
   // The blocks in a row, without what lies beyond the end.
-  Tensor joined_blocks(const std::vector<Tensor>& blocks) const {
-    return taeda::cat(blocks, 2).narrow(2, 0, length);
+  Tensor joined_blocks(std::vector<Tensor> blocks) const {
+    blocks.back() = blocks.back().narrow(2, 0, inside(count() - 1));
+    return taeda::cat(blocks, 2);
   }
 };
 
@@ -190,9 +191,18 @@ class Stream {
 
 // ---- forward: (full step, cut step, operands, places, others, blocks, settings) ----
 
+Values streamed_shapes(const Stack& a) {
+  const StreamedCall call(a, 2);
+  const SymIntList sizes = call.query().sym_sizes();
+  const Tensor rows = call.query().new_empty({sizes[0], sizes[1], sizes[2]}, call.precision());
+  return {Value(call.query().new_empty({sizes[0], sizes[1], sizes[2], call.value().sym_size(3)})),
+          Value(rows), Value(taeda::empty_like(rows))};
+}
+
 Values run_streamed(const Stack& a) {
   const StreamedCall call(a, 2);
   const Stream stream(call);
+  if (stream.queries().count() == 0) return streamed_shapes(a);
   std::vector<Tensor> outputs, sums, most;
   for (int64_t row = 0; row < stream.queries().count(); ++row) {
     const Tensor query = stream.scaled_queries(row);
@@ -220,14 +230,6 @@ Values run_streamed(const Stack& a) {
   }
   return {Value(stream.queries().joined_blocks(outputs)),
           Value(stream.queries().joined_blocks(sums)), Value(stream.queries().joined_blocks(most))};
-}
-
-Values streamed_shapes(const Stack& a) {
-  const StreamedCall call(a, 2);
-  const SymIntList sizes = call.query().sym_sizes();
-  const Tensor rows = call.query().new_empty({sizes[0], sizes[1], sizes[2]}, call.precision());
-  return {Value(call.query().new_empty({sizes[0], sizes[1], sizes[2], call.value().sym_size(3)})),
-          Value(rows), Value(taeda::empty_like(rows))};
 }
 
 std::vector<Values> streamed_examples(const Stack& a) {
@@ -282,9 +284,17 @@ Value backward_step(const Value& step, const StreamedCall& call) {
   return traced_region(program, joined(call.examples(), {call.places[0], call.places[6]}));
 }
 
+Values zero_gradients(const StreamedCall& call) {
+  Values found;
+  for (const Value& v : joined(part(call.operands, 0, 3), differentiable(call.others)))
+    found.emplace_back(taeda::zeros_like(tensor(v)));
+  return found;
+}
+
 Values run_streamed_backward(const Stack& a) {
   const StreamedCall call(a, 2);
   const Stream stream(call);
+  if (stream.queries().count() == 0 || stream.keys().count() == 0) return zero_gradients(call);
   const Tensor &output = tensor(call.operands.at(3)), &sums = tensor(call.operands.at(4)),
                &grad = tensor(call.operands.at(5)), &grad_sums = tensor(call.operands.at(6));
   const Tensor delta =

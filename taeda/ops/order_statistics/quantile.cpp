@@ -1,4 +1,5 @@
 // Quantiles: sorted lines, read at ranks between their elements.
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/made_apart.h"
@@ -20,7 +21,7 @@ Interpolation interpolation_of(std::string_view name) {
 }
 
 void check_quantile(const Tensor& self, const Tensor& q) {
-  TAEDA_CHECK(self.sym_numel() > SymInt(0), "quantile() input tensor must be non-empty");
+  TAEDA_CHECK(expect(SymOp::Gt, self.sym_numel(), 0), "quantile() input tensor must be non-empty");
   TAEDA_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
   TAEDA_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
               "quantile() input tensor must be either float or double dtype");
@@ -86,7 +87,8 @@ RankedParts ranked_parts(const Tensor& self, const Tensor& q, std::optional<int6
                          Interpolation rule, bool ignore_nan) {
   check_fractions(q);
   const Tensor sorted = sorted_lines(self, dim);
-  TAEDA_CHECK(sorted.sym_size(-1) <= SymInt(1 << 24), "quantile() input tensor is too large");
+  TAEDA_CHECK(expect(SymOp::Le, sorted.sym_size(-1), 1 << 24),
+              "quantile() input tensor is too large");
   const Tensor fractions = q.dim() == 0 ? q.reshape({SymInt(1)}) : q;
   SymIntVec shape(sorted.sym_sizes());
   shape[shape.size() - 1] = fractions.sym_numel();

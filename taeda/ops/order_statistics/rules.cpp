@@ -1,4 +1,5 @@
 // Shapes of medians, selected elements and modes.
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/order_statistics/declarations.h"
 #include "taeda/ops/shape.h"
@@ -16,7 +17,7 @@ void check_ordered_dtype(const char* kernel, const Tensor& self, bool takes_bool
 std::array<OutSpec, 2> selected_spec(const char* op, const Tensor& self, int64_t dim,
                                      bool keepdim) {
   dim = wrap_dim(dim, self.dim());
-  TAEDA_CHECK_INDEX(self.dim() == 0 || self.sym_size(dim) != SymInt(0), op,
+  TAEDA_CHECK_INDEX(self.dim() == 0 || expect(SymOp::Ne, self.sym_size(dim), 0), op,
                     "(): Expected reduction dim ", dim, " to have non-zero size.");
   const SymIntVec sizes = reduced_sizes(self, dim_bitset({dim}, self.dim(), false), keepdim);
   return {OutSpec(SymIntList(sizes), self.dtype(), self.device()),
@@ -44,8 +45,9 @@ std::array<OutSpec, 2> nanmedian_dim_spec(const Tensor& self, int64_t dim, bool 
 std::array<OutSpec, 2> kthvalue_spec(const Tensor& self, SymInt k, int64_t dim, bool keepdim) {
   const auto specs = selected_spec("kthvalue", self, dim, keepdim);
   dim = wrap_dim(dim, self.dim());
-  TAEDA_CHECK(k >= SymInt(1) && k <= (self.dim() > 0 ? self.sym_size(dim) : SymInt(1)),
-              "kthvalue(): selected number k out of range for dimension ", dim);
+  TAEDA_CHECK(
+      k >= SymInt(1) && expect(SymOp::Le, k, self.dim() > 0 ? self.sym_size(dim) : SymInt(1)),
+      "kthvalue(): selected number k out of range for dimension ", dim);
   check_ordered_dtype("kthvalue_cpu", self, false);
   return specs;
 }

@@ -1,6 +1,7 @@
 // Shape rules of borders, and the modes of `pad`.
 #include <algorithm>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/padding/declarations.h"
 #include "taeda/ops/padding/functions.h"
@@ -36,7 +37,7 @@ void check_border_input(const Tensor& self, SymIntList padding, int64_t spatial)
   const int64_t ndim = self.dim();
   bool is_valid = ndim == spatial + 1 || ndim == spatial + 2;
   for (int64_t d = ndim == spatial + 2 ? 1 : 0; is_valid && d < ndim; ++d)
-    is_valid = self.sym_size(d) != SymInt(0);
+    is_valid = expect(SymOp::Ne, self.sym_size(d), 0);
   TAEDA_CHECK(is_valid, "Expected ", spatial + 1, "D or ", spatial + 2,
               "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
               "input, but got: ",
@@ -47,7 +48,8 @@ void check_border_input(const Tensor& self, SymIntList padding, int64_t spatial)
 void check_reflection(const Tensor& self, SymIntList padding) {
   for (size_t i = 0; i < padding.size() / 2; ++i) {
     const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
-    TAEDA_CHECK(padding[2 * i] < self.sym_size(d) && padding[2 * i + 1] < self.sym_size(d),
+    TAEDA_CHECK(expect(SymOp::Lt, padding[2 * i], self.sym_size(d)) &&
+                    expect(SymOp::Lt, padding[2 * i + 1], self.sym_size(d)),
                 "Argument #", 4 + 2 * i,
                 ": Padding size should be less than the corresponding input dimension, but got: "
                 "padding (",
@@ -78,7 +80,7 @@ OutSpec border_spec(const char* op, const Tensor& self, SymIntList padding, int6
   if (is_reflected) check_reflection(self, padding);
   const SymIntVec sizes = bordered_sizes(self, padding);
   for (int64_t d = self.dim() - spatial; d < self.dim(); ++d)
-    TAEDA_CHECK(sizes[d] >= SymInt(1), "input (", named(self.sym_sizes(), spatial, ", "),
+    TAEDA_CHECK(expect(SymOp::Ge, sizes[d], 1), "input (", named(self.sym_sizes(), spatial, ", "),
                 ") is too small. Calculated output ", named(sizes, spatial, " "));
   check_border_dtype(op, self.dtype(), true);
   return bordered_spec(self, sizes);

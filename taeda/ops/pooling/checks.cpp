@@ -1,5 +1,6 @@
 // Checks of pooled tensors and their gradients.
 #include "taeda/ops/pooling/checks.h"
+#include "taeda/core/unbacked.h"
 
 #include "taeda/ops/shape.h"
 
@@ -38,7 +39,7 @@ void check_planes(const char* op, const Tensor& self, int64_t spatial, int64_t f
   TAEDA_CHECK(self.dim() == spatial + 1 || self.dim() == spatial + 2, op, "(): Expected ",
               spatial + 1, "D or ", spatial + 2, "D tensor, but got: ", self.sym_sizes());
   for (int64_t d = first; d < self.dim(); ++d)
-    TAEDA_CHECK(self.sym_size(d) > SymInt(0), op,
+    TAEDA_CHECK(expect(SymOp::Gt, self.sym_size(d), 0), op,
                 "(): Expected input to have non-zero size for non-batch dimensions, but input has "
                 "sizes ",
                 self.sym_sizes(), " with dimension ", d, " being empty");

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/made_apart.h"
 #include "taeda/ops/pooling/checks.h"
@@ -56,7 +57,7 @@ void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, I
                       IntList dilation, bool ceil_mode) {
   bool is_filled = self.dim() == 2 || self.dim() == 3;
   for (int64_t d = self.dim() == 2 ? 0 : 1; is_filled && d < self.dim(); ++d)
-    is_filled = self.sym_size(d) != SymInt(0);
+    is_filled = expect(SymOp::Ne, self.sym_size(d), 0);
   TAEDA_CHECK(is_filled,
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
               "for input, but got:",
@@ -74,7 +75,7 @@ void check_max_pool1d(const Tensor& self, IntList kernel_size, IntList stride, I
   check_positive("dilation", dilation[0]);
   const PoolWindow window = pool_window("max_pool1d", 1, kernel_size, stride, padding, dilation);
   const SymInt count = pooled_size(self.sym_size(-1), window, 0, ceil_mode);
-  TAEDA_CHECK(count >= SymInt(1), "max_pool1d() Invalid computed output size: ", count);
+  TAEDA_CHECK(expect(SymOp::Ge, count, 1), "max_pool1d() Invalid computed output size: ", count);
 }
 
 }  // namespace

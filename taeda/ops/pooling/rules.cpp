@@ -1,4 +1,5 @@
 // Shape rules of pooling with windows of one size.
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/pooling/checks.h"
 #include "taeda/ops/pooling/declarations.h"
@@ -53,7 +54,7 @@ void check_rank_3d(const char* op, const Tensor& self) {
               "non-empty 4D or 5D (batch mode) tensor expected for input: ", op, " got ",
               self.sym_sizes());
   for (int64_t d = ndim == 4 ? 0 : 1; d < ndim; ++d)
-    TAEDA_CHECK(self.sym_size(d) > SymInt(0), op,
+    TAEDA_CHECK(expect(SymOp::Gt, self.sym_size(d), 0), op,
                 "(): Expected input's non-batch dimensions to have positive length, but input has "
                 "a shape of ",
                 self.sym_sizes(), " and non-batch dimension ", d, " has length zero!");
@@ -79,7 +80,7 @@ SymIntVec pooled_sizes(const char* op, const Tensor& self, const PoolWindow& w, 
                 IntList(w.padding), ", kernel size = ", IntList(w.kernel));
   }
   bool is_too_small = false;
-  for (int64_t d = first; d < ndim; ++d) is_too_small |= sizes[d] < SymInt(1);
+  for (int64_t d = first; d < ndim; ++d) is_too_small |= !expect(SymOp::Ge, sizes[d], 1);
   TAEDA_CHECK(!is_too_small, "Given input size: (", crossed(self.sym_sizes(), spatial + 1),
               "). Calculated output size: (", crossed(sizes, spatial + 1),
               "). Output size is too small");
@@ -125,7 +126,7 @@ void check_pool_divisor(const std::optional<int64_t>& divisor) {
 void check_window_fits(const Tensor& self, const PoolWindow& w) {
   const int64_t first = self.dim() - static_cast<int64_t>(w.kernel.size());
   for (size_t d = 0; d < w.kernel.size(); ++d)
-    TAEDA_CHECK(self.sym_size(first + d) >= SymInt(w.kernel[d]),
+    TAEDA_CHECK(expect(SymOp::Ge, self.sym_size(first + d), w.kernel[d]),
                 "input image (T: ", self.sym_size(-3), " H: ", self.sym_size(-2),
                 " W: ", self.sym_size(-1), ") smaller than kernel size (kT: ", w.kernel[0],
                 " kH: ", w.kernel[1], " kW: ", w.kernel[2], ")");

@@ -1,4 +1,5 @@
 // Shape and dtype rules of reductions.
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/kernel_name.h"
 #include "taeda/ops/reduction/declarations.h"
@@ -32,14 +33,14 @@ DType truth_dtype(const Tensor& self) {
   return self.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;
 }
 
-// An extreme of nothing does not exist.
+// An extreme of nothing does not exist. Of sizes that only data tells a run checks it.
 void check_not_empty(const char* op, const Tensor& self, int64_t dim) {
   if (self.dim() == 0) return;
-  TAEDA_CHECK_INDEX(self.sym_size(dim) != SymInt(0), op, "(): Expected reduction dim ",
+  TAEDA_CHECK_INDEX(expect(SymOp::Ne, self.sym_size(dim), 0), op, "(): Expected reduction dim ",
                     wrap_dim(dim, self.dim()), " to have non-zero size.");
 }
 void check_not_empty_all(const char* op, const Tensor& self) {
-  TAEDA_CHECK(self.sym_numel() != SymInt(0), op,
+  TAEDA_CHECK(expect(SymOp::Ne, self.sym_numel(), 0), op,
               "(): Expected reduction dim to be specified for input.numel() == 0. "
               "Specify the reduction dim with the 'dim' argument.");
 }
@@ -54,10 +55,8 @@ void check_all(const char* op, const Tensor& self) {
 OutSpec extreme_spec(const char* op, const char* kernel, const Tensor& self, IntList dim,
                      bool keepdim) {
   check_reduced_dtype(kernel, self, self.dtype());
-  if (self.sym_numel() == SymInt(0)) {
-    if (dim.empty()) check_not_empty_all(op, self);
-    for (int64_t d : dim) check_not_empty(op, self, wrap_dim(d, self.dim()));
-  }
+  if (dim.empty()) check_not_empty_all(op, self);
+  for (int64_t d : dim) check_not_empty(op, self, wrap_dim(d, self.dim()));
   return reduced(self, dim, keepdim, self.dtype());
 }
 
@@ -74,7 +73,7 @@ OutSpec arg_spec(const char* op, const Tensor& self, std::optional<int64_t> dim,
   TAEDA_CHECK(!self.is_complex(), op, "(): does not support complex input");
   TAEDA_CHECK(self.dtype() != DType::Bool, op, "(): does not support bool input");
   if (!dim) {
-    TAEDA_CHECK_INDEX(self.sym_numel() != SymInt(0), op,
+    TAEDA_CHECK_INDEX(expect(SymOp::Ne, self.sym_numel(), 0), op,
                       "(): Expected reduction dim to be specified for input.numel() == 0.");
     return reduced(self, dim_bitset({}, self.dim(), true), keepdim, DType::Int64);
   }
@@ -141,7 +140,7 @@ namespace {
 
 // amin and amax take a list.
 SmallVector<int64_t, 1> aminmax_dims(const Tensor& self, std::optional<int64_t> dim) {
-  TAEDA_CHECK(dim || self.sym_numel() != SymInt(0),
+  TAEDA_CHECK(dim || expect(SymOp::Ne, self.sym_numel(), 0),
               "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
               "identity.");
   SmallVector<int64_t, 1> dims;

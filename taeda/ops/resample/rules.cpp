@@ -1,4 +1,5 @@
 // Shape rules of resampling.
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/resample/declarations.h"
 #include "taeda/ops/resample/functions.h"
@@ -26,7 +27,7 @@ SymIntVec resampled_sizes(SymIntList input_size, SymIntList output_size, int64_t
               input_size.size());
   SymIntVec sizes(input_size);
   for (int64_t d = 0; d < spatial; ++d) {
-    TAEDA_CHECK(input_size[d + 2] > SymInt(0) && output_size[d] > SymInt(0),
+    TAEDA_CHECK(expect(SymOp::Gt, input_size[d + 2], 0) && expect(SymOp::Gt, output_size[d], 0),
                 "Input and output sizes should be greater than 0, but got input ",
                 named_sizes(input_size.slice(2, static_cast<size_t>(spatial))),
                 spatial == 1 ? " and output " : " output ", named_sizes(output_size));

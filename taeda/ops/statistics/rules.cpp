@@ -1,5 +1,6 @@
 // Covariance, correlation, and sums that leave NaN out.
 #include "taeda/base/log.h"
+#include "taeda/core/unbacked.h"
 #include "taeda/dispatch/levels.h"
 #include "taeda/ops/functions.h"
 #include "taeda/ops/statistics/declarations.h"
@@ -53,7 +54,9 @@ Tensor degrees_of_freedom(const Tensor& w, const Tensor& w_sum, int64_t correcti
                           bool has_frequencies, const Tensor& aweights, const Tensor& in) {
   if (!w.defined()) {
     const SymInt degrees = in.sym_size(1) - SymInt(correction);
-    if (degrees > SymInt(0)) return count_tensor(degrees, in);
+    const std::optional<bool> is_positive = known(SymOp::Gt, degrees, 0);
+    if (!is_positive) return count_tensor(degrees, in).clamp_min(Scalar(0));
+    if (*is_positive) return count_tensor(degrees, in);
     warn_of_few_observations();
     return count_tensor(SymInt(0), in);
   }

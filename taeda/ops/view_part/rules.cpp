@@ -31,11 +31,13 @@ Tensor select_int(const Tensor& self, int64_t dim, SymInt index) {
   TAEDA_CHECK_INDEX(self.dim() > 0, "select() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, self.dim());
   const SymInt size = self.sym_sizes()[dim];
-  // Conditions on values that only data tells are checked by the operator when it runs.
-  TAEDA_CHECK_INDEX(
-      known(SymOp::Ge, index, -size).value_or(true) && known(SymOp::Lt, index, size).value_or(true),
-      "select(): index ", index, " out of range for tensor of size ", self.sym_sizes(),
-      " at dimension ", dim);
+  // Conditions on an index that only data tells are checked by the operator when it runs.
+  const auto is_given = [&](SymOp op, const SymInt& bound) {
+    return index.is_symbolic() ? known(op, index, bound).value_or(true) : expect(op, index, bound);
+  };
+  TAEDA_CHECK_INDEX(is_given(SymOp::Ge, -size) && is_given(SymOp::Lt, size), "select(): index ",
+                    index, " out of range for tensor of size ", self.sym_sizes(), " at dimension ",
+                    dim);
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
   SymInt offset = self.impl()->sym_storage_offset();
   if (const std::optional<bool> from_end = known(SymOp::Lt, index, 0))
@@ -160,8 +162,8 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
   dimension = wrap_dim(dimension, self.dim());
   const SymInt whole = self.dim() ? self.sym_sizes()[dimension] : SymInt(1);
   TAEDA_CHECK(size >= 0, "size is ", size, " but must be >= 0");
-  TAEDA_CHECK(SymInt(size) <= whole, "maximum size for tensor at dimension ", dimension, " is ",
-              whole, " but size is ", size);
+  TAEDA_CHECK(expect(SymOp::Le, size, whole), "maximum size for tensor at dimension ", dimension,
+              " is ", whole, " but size is ", size);
   TAEDA_CHECK(step > 0, "step is ", step, " but must be > 0");
   SymIntVec sizes(self.sym_sizes()), strides(self.sym_strides());
   sizes.push_back(SymInt(size));

@@ -22,7 +22,7 @@ class Blocks:
         self.settings = (1.0 / math.sqrt(query.size(-1)) if scale is None else float(scale),)
         sizes = _BLOCK if block_mask is None else block_mask.BLOCK_SIZE
         rows = min(sizes[0], query.size(2))
-        columns = min(sizes[1], key.size(2))
+        columns = max(1, min(sizes[1], key.size(2)))  # a step has a largest score
         self.places = _places(query, rows, columns)
         self.lists = () if block_mask is None else _lists(block_mask)
         mask_mod = None if block_mask is None else block_mask.mask_mod
