@@ -334,8 +334,11 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (comes_first) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       // A field of a struct sequence is a stand-in itself.
-      if (outside == nullptr || PyTuple_Check(object))
-        return need(PyObject_GenericGetAttr(object, name));
+      if (outside == nullptr || PyTuple_Check(object)) {
+        PyObject* field = need(PyObject_GenericGetAttr(object, name));
+        read_found(object, field);
+        return field;
+      }
       return slot_of(object, outside->original, outside->source, name);
     }
     return bind_or_ask(found);
@@ -479,7 +482,9 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
     Owned descriptor(import(found, source));
     if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};
   }
-  return need(get(found, object, reinterpret_cast<PyObject*>(type)));
+  PyObject* value = need(get(found, object, reinterpret_cast<PyObject*>(type)));
+  if (is_field) read_found(object, value);
+  return value;
 }
 
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {

@@ -415,6 +415,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       if (PyObject* names = attributes_of(values[0])) return Py_NewRef(names);
     }
     if (callable == len_ && count == 1) {
+      if (PyTuple_CheckExact(values[0]) && unread_items_.contains(values[0]))
+        return PyLong_FromSsize_t(PyTuple_GET_SIZE(values[0]));
       if (PyObject* length = length_of(values[0])) return length;
       Twin* twin = twin_of(values[0]);
       if (twin != nullptr) check_unwritten(twin->original);
@@ -554,6 +556,7 @@ PyObject* Capture::make_super(State& state) {
 }
 
 PyObject* Capture::call(State& state, Call call) {
+  read_arguments(call);
   if (PyObject* drawn = call_draw(call)) return drawn;
   if (recorder_.has_named_logs())
     if (PyObject* none = call_named_log(call)) return none;

@@ -74,6 +74,7 @@ PyObject* Capture::call_function(const Call& call) {
 
 // What the program has where the capture has this value.
 Owned Capture::program_value(PyObject* value) {
+  read_deep(value);
   int source = -1;
   if (recorder_.is_tensor_value(value)) {
     PyObject* real = recorder_.real_of(value, &source);
