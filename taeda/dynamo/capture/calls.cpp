@@ -126,10 +126,12 @@ bool Capture::holds_values(PyObject* object) const {
          fields->func_kwdefaults != nullptr;
 }
 
-PyObject* Capture::call_operator(const Call& call) {
-  for (PyObject* value : call.values) {
+PyObject* Capture::call_operator(const Call& given) {
+  Call call = given;
+  for (PyObject*& value : call.values) {
     open_deep(value);
     need_settled(value);
+    value = operand_of(value);
   }
   Owned args = tuple_of(call);
   Owned kwargs(need(PyDict_New()));
@@ -140,7 +142,8 @@ PyObject* Capture::call_operator(const Call& call) {
 }
 
 // The least or largest of integers some of which are symbols: an expression of them, where C would
-// compare, and every outcome be a guard. Null for other calls.
+// compare, and every outcome be a guard. Of tensors of one element a value that the graph chooses.
+// Null for other calls.
 PyObject* Capture::call_extreme(const Call& call) {
   static PyObject* const least = builtin("min");
   static PyObject* const largest = builtin("max");

@@ -331,6 +331,7 @@ class Capture final : public Capturing {
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* length_of(PyObject* object);
   PyObject* call_operator(const Call& call);
+  PyObject* operand_of(PyObject* value);
   PyObject* call_mode(const Call& call);
   PyObject* call_function(const Call& call);
   PyObject* call_function_by_position(const Call& call);
