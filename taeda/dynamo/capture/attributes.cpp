@@ -129,7 +129,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     // Made anew at every look: functions and classes are taken for the same, as long as the same
     // function makes them; what makes a value is captured.
     PyObject* getter = dict_get(names, maker);
-    if (made && is_immutable(made.get()) && getter != nullptr && PyFunction_Check(getter))
+    if (made && (is_immutable(made.get()) || !PyCallable_Check(made.get())) && getter != nullptr &&
+        PyFunction_Check(getter))
       return call_nested(getter, {name});
     if (!made || !PyCallable_Check(made.get())) throw Break{"an attribute that a module makes up"};
     Py_DECREF(note_outside(made.get(), pin(made.get())));
