@@ -329,3 +329,41 @@ def test_folders_that_are_walked(tmp_path):
     compiled = t.compile(program, backend="eager")
     for _ in range(2):
         assert is_same(compiled(t.ones(2)), program(t.ones(2)))
+
+
+# ---- the largest and the least of tensors ----
+
+EXTREMES = {
+    "two": lambda x, y: max(x.sum(), y.sum()),
+    "a number": lambda x, y: min(max(x.mean(), 0), 1) + max(0.5, min(y.mean(), 1)),
+    "a list": lambda x, y: min([x[0, :1], y[0, :1], x[1, :1]]),
+    "an iterator": lambda x, y: max(map(lambda z: z.sum(), [x, y])),  # noqa: C417
+    "a generator": lambda x, y: min(z.sum() for z in (x, y)),
+    "a changing number": lambda x, y: max(x.sum(), y.shape[0] / 2),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_of_tensors_are_part_of_the_graph(name):
+    function = EXTREMES[name]
+    compiled = t.compile(function, backend="eager", fullgraph=True)
+    nan = float("nan")
+    for x, y in ((1.0, 2.0), (2.0, 1.0), (nan, 1.0), (1.0, nan), (0.3, 0.3)):
+        one, other = t.full((2, 3), x), t.full((2, 3), y)
+        got, want = compiled(one, other), function(one, other)
+        assert t.equal(t.nan_to_num(got), t.nan_to_num(t.as_tensor(want, dtype=got.dtype)))
+
+
+def test_extremes_that_differ_in_more_than_their_value_are_breaks():
+    def program(x, y):
+        return max(x.sum(), y.sum()) * 2
+
+    compiled = t.compile(program, backend="eager")
+    for y in (t.ones(2, 3, dtype=t.int64), t.ones(2, 3, dtype=t.int64) * 4):
+        x = t.full((2, 3), 2.0)
+        assert is_same(compiled(x, y), program(x, y))
+
+
+def test_evaluated_texts_may_begin_with_spaces():
+    compiled = t.compile(lambda x: x * eval(" 3\n"), backend="eager", fullgraph=True)
+    assert t.equal(compiled(t.ones(2)), t.full((2,), 3.0))

@@ -1,5 +1,6 @@
 """Changes of objects that a compiled program read: of attributes, classes, modules and enums."""
 
+import dataclasses
 import datetime
 import enum
 import itertools
@@ -311,3 +312,18 @@ def test_methods_of_two_lists_stay_two():
     compiled = t.compile(lambda x, a, b: (x + 1, a.append == b.append), backend="eager")
     for a, b in ((one, other), (one, one), (other, one)):
         assert compiled(X, a, b)[1] == (a is b)
+
+
+def test_frozen_data_classes_as_arguments_of_operators():
+    @dataclasses.dataclass(frozen=True)
+    class Scale:
+        by: tuple
+        shift: float
+
+    @t.compiler.allow_in_graph
+    def scaled(x, scale):
+        return x * scale.by[1] + scale.shift
+
+    compiled = t.compile(lambda x, scale: scaled(x, scale), backend="eager", fullgraph=True)
+    for scale in (Scale((1, 2), 1.0), Scale((1, 3), 1.0), Scale((1, 3), 2.5), Scale((0, 3), 7.5)):
+        assert t.equal(compiled(X, scale), scaled(X, scale))

@@ -173,3 +173,18 @@ def test_other_modules_of_the_name_are_noticed(monkeypatch):
     assert compiled[1](x) is x
     with pytest.raises(ImportError, match="changing"):
         compiled[0](x)
+
+
+def test_values_that_a_module_makes_at_each_look():
+    module = types.ModuleType("made_up")
+
+    def make(name):
+        if name == "sizes":
+            return [module.first, 2]
+        raise AttributeError(name)
+
+    module.first = 1
+    module.__getattr__ = make
+    compiled = t.compile(lambda x: x + module.sizes[0], backend="eager", fullgraph=True)
+    for module.first in (1, 5, 6):
+        assert t.equal(compiled(t.ones(2)), t.ones(2) + module.first)

@@ -235,3 +235,73 @@ def test_marks_of_addresses():
     assert x._dynamo_static_input_type == "guarded"
     with pytest.raises(TypeError, match="expects a tensor"):
         dynamo.mark_static_address(3)
+
+
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+@pytest.fixture
+def _points():
+    pytree = importlib.import_module(f"{NAME}.utils._pytree")
+    pytree.register_pytree_node(Point, lambda p: ((p.x, p.y), ()), lambda parts, _: Point(*parts))
+    yield
+    pytree._deregister_pytree_node(Point)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.usefixtures("_points")
+def test_nonstrict_trace_takes_and_gives_classes_of_pytrees(backend):
+    @dynamo.nonstrict_trace
+    def moved(points, by):
+        dynamo.graph_break()
+        first = points["first"]
+        return [Point(first.x + by, first.y * 2), None]
+
+    def program(point, x, by):
+        point.x = point.x + 1
+        result, nothing = moved({"first": point, "second": [Point(x, x)]}, by=by)
+        return result.x * result.y, nothing, point.x
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for by in (1, 2.5, 3.5):
+        mine, plain = Point(X, X * 3), Point(X, X * 3)
+        (got, _, x), (want, _, y) = compiled(mine, X, by), program(plain, X, by)
+        assert t.equal(got, want) and t.equal(x, y) and t.equal(mine.x, plain.x)
+
+
+@pytest.mark.usefixtures("_points")
+def test_nonstrict_trace_of_methods_and_inside():
+    class Shift(Point):
+        @dynamo.nonstrict_trace
+        def apply(self, x):
+            dynamo.graph_break()
+            return x + self.x
+
+    pytree = importlib.import_module(f"{NAME}.utils._pytree")
+    pytree.register_pytree_node(Shift, lambda p: ((p.x, p.y), ()), lambda p, _: Shift(*p))
+
+    def doubled(x):
+        dynamo.graph_break()
+        return x * 2
+
+    def program(x, n):
+        return dynamo.nonstrict_trace(doubled)(Shift(n, 0).apply(x))
+
+    compiled = t.compile(program, backend="aot_eager", fullgraph=True)
+    assert t.equal(compiled(X, 42), (X + 42) * 2)
+    pytree._deregister_pytree_node(Shift)
+
+
+def test_nonstrict_trace_refuses_functions_that_hold_values():
+    def program(x):
+        y = x + 1
+
+        def around(z):
+            return z + y
+
+        return dynamo.nonstrict_trace(around)(x)
+
+    with pytest.raises(dynamo.exc.Unsupported, match="function made inside"):
+        t.compile(program, backend="eager", fullgraph=True)(X)

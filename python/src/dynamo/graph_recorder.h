@@ -49,6 +49,7 @@ class GraphRecorder final : public dynamo::Recorder {
 
   PyObject* import_tensor(PyObject* real, int source, const std::string& name) override;
   PyObject* import_number(PyObject* real, int source, const std::string& name) override;
+  bool may_change(PyObject* real, int source, const std::string& name) const override;
   PyObject* import_drawn(bool is_float, int source, const std::string& name) override;
   bool is_value(PyObject* object) const override;
   bool is_tensor_value(PyObject* object) const override;

@@ -374,6 +374,16 @@ bool GraphRecorder::is_argument(int source) const {
   return true;
 }
 
+// One that no capture read yet is a constant, except where settings say otherwise.
+bool GraphRecorder::may_change(PyObject*, int source, const std::string& name) const {
+  if (is_in_rehearsal() || (dynamic_ == Dynamic::Always && is_argument(source))) return true;
+  if (history_.ints.contains(name) || history_.floats.contains(name) ||
+      history_.changing.contains(name))
+    return true;
+  const Natively natively;
+  return told_changes(name).get() != Py_None;
+}
+
 PyObject* GraphRecorder::import_number(PyObject* real, int source, const std::string& name) {
   // What an autograd Function reads by itself is no input of its node.
   if (is_in_rehearsal()) return nullptr;

@@ -5,8 +5,9 @@ import inspect
 import types
 
 from taeda import _C
-from taeda.compiler import _known_calls
+from taeda.compiler import _known_calls, is_dynamo_compiling
 from taeda.compiler._innermost import innermost_fn, note_innermost
+from taeda.compiler._traced_calls import call_traced
 from taeda.utils._config_module import dynamo_config as config
 
 __all__ = [
@@ -163,15 +164,19 @@ def forbid_in_graph(fn):
 
 
 def nonstrict_trace(traceable_fn):
-    """A function whose calls are one node of a captured graph; the backend traces what it calls."""
+    """A function whose calls are one node of a captured graph; the backend traces what it calls.
+
+    It takes and gives tensors, numbers and pytrees of them.
+    """
     if not callable(traceable_fn):
         raise AssertionError("nonstrict_trace expects a callable")
 
     @functools.wraps(traceable_fn)
     def wrapped(*args, **kwargs):
+        if is_dynamo_compiling():
+            return call_traced(traceable_fn, args, kwargs)
         return traceable_fn(*args, **kwargs)
 
-    _known_calls.note(wrapped, _known_calls.OPERATOR)
     return wrapped
 
 

@@ -168,6 +168,35 @@ def note_assertion(cond, truth, error):
     return True
 
 
+# ---- builtins of tensors ----
+
+
+def extreme(is_largest, values):
+    """max or min of Python, of numbers and of tensors with one element: a tensor of the graph."""
+    best = values[0]
+    for value in values[1:]:
+        is_better = value > best if is_largest else value < best
+        if isinstance(is_better, _Tensor) and _can_choose(best, value):
+            best = taeda.where(is_better, value, best)
+        elif is_better:
+            best = value
+    return best
+
+
+def _can_choose(a, b):
+    """Whether either looks as their common choice in the graph does."""
+    tensor, other = (a, b) if isinstance(a, _Tensor) else (b, a)
+    if tensor.numel() != 1 or tensor.is_complex():
+        return False
+    if isinstance(other, _Tensor):
+        return (tensor.shape, tensor.dtype, tensor.device) == (
+            other.shape,
+            other.dtype,
+            other.device,
+        )
+    return tensor.is_floating_point() or (isinstance(other, int) and tensor.dtype != taeda.bool)
+
+
 # ---- marks ----
 
 

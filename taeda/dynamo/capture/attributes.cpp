@@ -129,7 +129,8 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
     // Made anew at every look: functions and classes are taken for the same, as long as the same
     // function makes them; what makes a value is captured.
     PyObject* getter = dict_get(names, maker);
-    if (made && is_immutable(made.get()) && getter != nullptr && PyFunction_Check(getter))
+    if (made && (is_immutable(made.get()) || !PyCallable_Check(made.get())) && getter != nullptr &&
+        PyFunction_Check(getter))
       return call_nested(getter, {name});
     if (!made || !PyCallable_Check(made.get())) throw Break{"an attribute that a module makes up"};
     Py_DECREF(note_outside(made.get(), pin(made.get())));
@@ -334,8 +335,11 @@ PyObject* Capture::instance_attribute(PyObject* object, PyObject* name, bool is_
   if (comes_first) {
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       // A field of a struct sequence is a stand-in itself.
-      if (outside == nullptr || PyTuple_Check(object))
-        return need(PyObject_GenericGetAttr(object, name));
+      if (outside == nullptr || PyTuple_Check(object)) {
+        PyObject* field = need(PyObject_GenericGetAttr(object, name));
+        read_found(object, field);
+        return field;
+      }
       return slot_of(object, outside->original, outside->source, name);
     }
     return bind_or_ask(found);
@@ -479,7 +483,9 @@ PyObject* Capture::bind(PyObject* found, PyObject* object, PyTypeObject* type, P
     Owned descriptor(import(found, source));
     if (is_opaque(descriptor.get())) throw Break{"a descriptor of C"};
   }
-  return need(get(found, object, reinterpret_cast<PyObject*>(type)));
+  PyObject* value = need(get(found, object, reinterpret_cast<PyObject*>(type)));
+  if (is_field) read_found(object, value);
+  return value;
 }
 
 PyObject* Capture::tensor_attribute(PyObject* object, PyObject* name) {

@@ -126,10 +126,12 @@ bool Capture::holds_values(PyObject* object) const {
          fields->func_kwdefaults != nullptr;
 }
 
-PyObject* Capture::call_operator(const Call& call) {
-  for (PyObject* value : call.values) {
+PyObject* Capture::call_operator(const Call& given) {
+  Call call = given;
+  for (PyObject*& value : call.values) {
     open_deep(value);
     need_settled(value);
+    value = operand_of(value);
   }
   Owned args = tuple_of(call);
   Owned kwargs(need(PyDict_New()));
@@ -140,7 +142,8 @@ PyObject* Capture::call_operator(const Call& call) {
 }
 
 // The least or largest of integers some of which are symbols: an expression of them, where C would
-// compare, and every outcome be a guard. Null for other calls.
+// compare, and every outcome be a guard. Of tensors of one element a value that the graph chooses.
+// Null for other calls.
 PyObject* Capture::call_extreme(const Call& call) {
   static PyObject* const least = builtin("min");
   static PyObject* const largest = builtin("max");
@@ -148,7 +151,7 @@ PyObject* Capture::call_extreme(const Call& call) {
   std::vector<PyObject*> values = call.values;
   Owned made;
   if (values.size() == 1) {
-    if (PyGen_CheckExact(values[0])) {
+    if (PyGen_CheckExact(values[0]) || is_iterator_of_c(values[0])) {
       made = Owned(need(PySequence_List(values[0])));
       if (is_broken_) return made.release();
     }
@@ -158,6 +161,19 @@ PyObject* Capture::call_extreme(const Call& call) {
     values.assign(items, items + PySequence_Fast_GET_SIZE(sequence));
   }
   const auto is_integer = [](PyObject* o) { return PyLong_CheckExact(o) || python::is_symint(o); };
+  const auto is_tensor = [&](PyObject* o) { return recorder_.is_tensor_value(o); };
+  const auto is_comparable = [&](PyObject* o) {
+    return is_tensor(o) || is_integer(o) || PyFloat_CheckExact(o) || python::is_symfloat(o);
+  };
+  if (std::any_of(values.begin(), values.end(), is_tensor) &&
+      std::all_of(values.begin(), values.end(), is_comparable)) {
+    static PyObject* const extreme = imported("taeda.compiler._value_substitutes", "extreme");
+    Owned all(need(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
+    for (size_t i = 0; i < values.size(); ++i)
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), Py_NewRef(values[i]));
+    PyObject* is_largest = call.callable == largest ? Py_True : Py_False;
+    return need(PyObject_CallFunctionObjArgs(extreme, is_largest, all.get(), nullptr));
+  }
   if (!std::all_of(values.begin(), values.end(), is_integer) ||
       std::none_of(values.begin(), values.end(), python::is_symint))
     return made ? need(PyObject_CallOneArg(call.callable, made.get())) : nullptr;
@@ -395,6 +411,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     if (callable == eval_ && count == 1 && PyUnicode_CheckExact(values[0])) {
       const SessionScope natively(nullptr);
       const char* text = PyUnicode_AsUTF8(values[0]);
+      while (text != nullptr && (*text == ' ' || *text == '\t')) ++text;  // as eval does
       Owned code(
           need(text == nullptr ? nullptr : Py_CompileString(text, "<string>", Py_eval_input)));
       Owned literal_eval(need(imported("ast", "literal_eval")));
@@ -415,6 +432,8 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
       if (PyObject* names = attributes_of(values[0])) return Py_NewRef(names);
     }
     if (callable == len_ && count == 1) {
+      if (PyTuple_CheckExact(values[0]) && unread_items_.contains(values[0]))
+        return PyLong_FromSsize_t(PyTuple_GET_SIZE(values[0]));
       if (PyObject* length = length_of(values[0])) return length;
       Twin* twin = twin_of(values[0]);
       if (twin != nullptr) check_unwritten(twin->original);
@@ -554,6 +573,7 @@ PyObject* Capture::make_super(State& state) {
 }
 
 PyObject* Capture::call(State& state, Call call) {
+  read_arguments(call);
   if (PyObject* drawn = call_draw(call)) return drawn;
   if (recorder_.has_named_logs())
     if (PyObject* none = call_named_log(call)) return none;

@@ -194,8 +194,12 @@ class Capture final : public Capturing {
   Outside* find(PyObject* object);
   Twin* twin_of(PyObject* object);
   void keep(PyObject* object) { held_.emplace_back(Py_NewRef(object)); }
-  // Fills a twin. Others are left alone.
-  void open(PyObject* object);
+  // Fills a twin, and guards the items of one or of a tuple. Others are left alone.
+  void open(PyObject* object) {
+    fill(object);
+    read_items(object);
+  }
+  void fill(PyObject* object);
   void open_dict(Twin& twin, PyObject* object);
   // Containers may hold themselves: each is looked into once.
   using Seen = std::unordered_set<PyObject*>;
@@ -203,6 +207,21 @@ class Capture final : public Capturing {
   void open_deep(PyObject* object) {
     Seen seen;
     open_deep(object, 0, seen);
+  }
+  // ---- constants in lists and tuples (unread_items.cpp) ----
+  // Note [Unread items]: a constant in a list or a tuple of the program has no guard until somebody
+  // looks at it: `sizes[0]` says nothing of sizes[1]. Who looks at a container opens it, which
+  // reads all that is unread; subscripts, fields of named tuples and len() do not. A call hands
+  // tuples on to a function of Python as they are, and is taken to read them in all other cases.
+  using Unread = std::map<Py_ssize_t, int>;  // sources by place
+  // The stand-in of an item; one whose guard can wait is noted.
+  PyObject* import_item(PyObject* item, int source, Py_ssize_t place, Unread& unread);
+  void note_unread(PyObject* container, Unread unread);
+  void read_items(PyObject* container);
+  void read_item(PyObject* container, PyObject* place);
+  void read_found(PyObject* tuple, const PyObject* found);
+  void read_deep(PyObject* object) {
+    if (!unread_items_.empty()) open_deep(object);
   }
   bool holds_namespace(PyObject* object, int depth, Seen& seen);
   bool holds_namespace(PyObject* object) {
@@ -262,6 +281,7 @@ class Capture final : public Capturing {
   };
   // The result, a new reference; null where a frame is entered.
   PyObject* call(State& state, Call call);
+  void read_arguments(const Call& call);
   PyObject* make_super(State& state);
   PyObject* call_module(State& state, const Call& call);
   // Of classes (class_calls.cpp).
@@ -311,6 +331,7 @@ class Capture final : public Capturing {
   PyObject* call_builtin(const Call& call, bool& is_known);
   PyObject* length_of(PyObject* object);
   PyObject* call_operator(const Call& call);
+  PyObject* operand_of(PyObject* value);
   PyObject* call_mode(const Call& call);
   PyObject* call_function(const Call& call);
   PyObject* call_function_by_position(const Call& call);
@@ -542,6 +563,7 @@ class Capture final : public Capturing {
   std::vector<std::unique_ptr<Twin>> twins_;
   std::unordered_map<PyObject*, Outside> outside_;      // by stand-in
   std::unordered_map<PyObject*, PyObject*> stand_ins_;  // by object of the program; borrowed
+  std::unordered_map<PyObject*, Unread> unread_items_;  // by stand-in
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
   std::unordered_set<PyObject*> made_functions_;  // by the captured program; kept

@@ -74,6 +74,15 @@ bool Capture::has_protocol(PyObject* object, PyObject* protocol) {
   return true;
 }
 
+// Classes that ask nothing but the classes of an object.
+static bool are_plain_classes(PyObject* classes) {
+  if (PyType_Check(classes)) return Py_IS_TYPE(classes, &PyType_Type);
+  if (!PyTuple_CheckExact(classes)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); ++i)
+    if (!are_plain_classes(PyTuple_GET_ITEM(classes, i))) return false;
+  return true;
+}
+
 // Null where C asks the object itself.
 PyObject* Capture::call_isinstance(PyObject* object, PyObject* classes) {
   if (recorder_.is_value(object)) {
@@ -96,6 +105,13 @@ PyObject* Capture::call_isinstance(PyObject* object, PyObject* classes) {
     return PyBool_FromLong(is_one);
   }
   if (is_opaque(object)) {
+    const int is_one = PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(object)), classes);
+    need(is_one);
+    return PyBool_FromLong(is_one);
+  }
+  // Nobody looks into a container for that.
+  if ((PyTuple_Check(object) || twin_of(object) != nullptr) && are_plain_classes(classes)) {
+    check_class(Py_TYPE(object));
     const int is_one = PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(object)), classes);
     need(is_one);
     return PyBool_FromLong(is_one);

@@ -77,7 +77,8 @@ Flow Capture::binary_subscr(State& state, int argument) {
     state.push(class_item(reinterpret_cast<PyTypeObject*>(container.get()), key.get()));
     return Flow::Next;
   }
-  open(container.get());
+  fill(container.get());
+  read_item(container.get(), key.get());
   open_deep(key.get());
   if (PyDict_Check(container.get())) {
     note_identity(key.get());
@@ -176,6 +177,7 @@ Flow Capture::contains(State& state, int argument) {
 
 // On its way into a set or a dict.
 void Capture::note_key(PyObject*& key) {
+  read_deep(key);
   Py_SETREF(key, constant_key(key).release());
   note_identity(key);
 }

@@ -76,6 +76,8 @@ class Recorder {
   virtual PyObject* import_tensor(PyObject* real, int source, const std::string& name) = 0;
   // The same for a number; null where it is a constant of the graph.
   virtual PyObject* import_number(PyObject* real, int source, const std::string& name) = 0;
+  // Whether that may be another object than the number.
+  virtual bool may_change(PyObject* real, int source, const std::string& name) const = 0;
   // A number that is drawn before the graph runs: an input of which nothing is known.
   virtual PyObject* import_drawn(bool is_float, int source, const std::string& name) = 0;
   // A tensor or a symbolic number of the graph.

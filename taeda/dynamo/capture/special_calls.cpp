@@ -74,6 +74,7 @@ PyObject* Capture::call_function(const Call& call) {
 
 // What the program has where the capture has this value.
 Owned Capture::program_value(PyObject* value) {
+  read_deep(value);
   int source = -1;
   if (recorder_.is_tensor_value(value)) {
     PyObject* real = recorder_.real_of(value, &source);
@@ -152,18 +153,64 @@ PyObject* Capture::call_body(const Call& call) {
   return body;
 }
 
+namespace {
+
+bool is_frozen_data(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__dataclass_params__");
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  PyObject* params = _PyType_Lookup(type, name);
+  Owned is_frozen(params == nullptr ? nullptr : PyObject_GetAttrString(params, "frozen"));
+  if (!is_frozen) PyErr_Clear();
+  return is_frozen.get() == Py_True;
+}
+
+}  // namespace
+
+// What the recorder writes into a node for an argument: a frozen data class is made by the graph of
+// its fields, which are those of the capture. Borrowed.
+PyObject* Capture::operand_of(PyObject* value) {
+  if (!is_frozen_data(Py_TYPE(value)) || recorder_.is_value(value)) {
+    if (PyTuple_CheckExact(value) || PyList_CheckExact(value))
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+        if (PyObject* item = PySequence_Fast_GET_ITEM(value, i); operand_of(item) != item)
+          throw Break{std::string("an object of class ") + Py_TYPE(item)->tp_name +
+                      " in a list of arguments"};
+    return value;
+  }
+  Owned fields(need(PyObject_CallOneArg(imported("dataclasses", "fields"), value)));
+  Owned made(need(PyType_GenericAlloc(Py_TYPE(value), 0)));
+  bool is_same = find(value) == nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i) {
+    Owned name(need(PyObject_GetAttrString(PyTuple_GET_ITEM(fields.get(), i), "name")));
+    Owned field(attribute(value, name.get()));
+    open_deep(field.get());
+    PyObject* own = operand_of(field.get());
+    is_same &= own == field.get();
+    keep(field.get());
+    need(PyObject_GenericSetAttr(made.get(), name.get(), own));
+  }
+  if (is_same) return value;
+  keep(made.get());
+  return made.get();
+}
+
 // as_operator(function, args, kwargs)
 PyObject* Capture::call_as_operator(const Call& call) {
   if (call.values.size() != 3 || !PyTuple_Check(call.values[1]) || !PyDict_Check(call.values[2]))
     throw Break{"as_operator takes a function, a tuple and a dict"};
   open_deep(call.values[1]);
   open_deep(call.values[2]);
+  operand_of(call.values[1]);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.values[1]); ++i)
+    if (holds_values(PyTuple_GET_ITEM(call.values[1], i)))
+      throw Break{"a function made inside that holds values, in a graph"};
   return need(recorder_.call(call.values[0], call.values[1], call.values[2]));
 }
 
 // The object of the program that a value stands for, which the region is good for alone; of what
 // the captured program collected, a tuple of such objects.
 Owned Capture::bound_object(PyObject* value) {
+  read_deep(value);
   if (is_immutable(value)) return Owned(Py_NewRef(value));
   const Outside* outside = find(value);
   if (outside == nullptr && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {

@@ -350,9 +350,11 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
   const Py_ssize_t count = num_fields(real);
   Owned items(need(PyTuple_New(count)));
   bool is_same = true;
+  Unread unread;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PyTuple_GET_ITEM(real, i);
-    PyObject* own = import(item, sources_.of(Step::Index, source, static_cast<int>(i)));
+    const int path = sources_.of(Step::Index, source, static_cast<int>(i));
+    PyObject* own = import_item(item, path, i, unread);
     is_same &= own == item;
     PyTuple_SET_ITEM(items.get(), i, own);
   }
@@ -362,6 +364,7 @@ PyObject* Capture::import_tuple(PyObject* real, int source) {
   } else {
     made = need(make_tuple(Py_TYPE(real), items.get()));
   }
+  note_unread(made, std::move(unread));
   return stand_for(real, made, source);
 }
 
@@ -478,7 +481,7 @@ bool Capture::is_opaque(PyObject* object) {
 }
 
 // Everything is imported before the twin is touched: an import may be a break.
-void Capture::open(PyObject* object) {
+void Capture::fill(PyObject* object) {
   Twin* twin = twin_of(object);
   if (twin == nullptr) return;
   check_unwritten(twin->original);
@@ -487,6 +490,7 @@ void Capture::open(PyObject* object) {
   PyObject* real = twin->original;
   Owned items(need(items_in_order(real)));
   std::vector<Owned> own;
+  Unread unread;
   const bool has_objects = PyAnySet_Check(object) && !are_constants(items.get());
   if (has_objects) {
     own = import_keys(items.get(), twin->source);
@@ -497,9 +501,12 @@ void Capture::open(PyObject* object) {
     check(Check::Kind::Keys, twin->source, items.get());
   } else {
     check(Check::Kind::Length, twin->source, nullptr, PyTuple_GET_SIZE(items.get()));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i)
-      own.emplace_back(import(PyTuple_GET_ITEM(items.get(), i),
-                              sources_.of(Step::Index, twin->source, static_cast<int>(i))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      const int path = sources_.of(Step::Index, twin->source, static_cast<int>(i));
+      PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+      own.emplace_back(PyList_CheckExact(object) ? import_item(item, path, i, unread)
+                                                 : import(item, path));
+    }
   }
   twin->is_open = true;
   const auto add = [&](PyObject* item) {
@@ -518,6 +525,7 @@ void Capture::open(PyObject* object) {
   }
   for (Owned& item : twin->added) add(item.get());
   twin->added.clear();
+  note_unread(object, std::move(unread));
   if (has_objects) note_order(object, own);
 }
 
@@ -639,6 +647,7 @@ bool Capture::holds_namespace(PyObject* object, int depth, Seen& seen) {
 }
 
 PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
+  read_deep(given);
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
   note_identity(key);
@@ -692,6 +701,7 @@ void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
 }
 
 bool Capture::dict_set(PyObject* dict, PyObject* given, PyObject* value) {
+  read_deep(given);
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
   note_identity(key);
@@ -714,6 +724,7 @@ bool Capture::dict_set(PyObject* dict, PyObject* given, PyObject* value) {
 
 bool Capture::dict_delete(PyObject* dict, PyObject* given) {
   ++writes_;
+  read_deep(given);
   Owned constant = constant_key(given);
   PyObject* key = constant.get();
   PyObject* item = dict_get(dict, key);
