@@ -662,3 +662,16 @@ def test_a_handler_remembers_by_sizes():
             results.append(shown(function(Kept(t.ones(n, 2), 1))))
         assert results[0] == results[1]
         assert found == wanted
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_new_data_leaves_attributes_alone(backend):
+    def program(x, y):
+        x.data = y * 2
+        return x + 1
+
+    def run(function):
+        x = KINDS["two"]()
+        return shown(function(x, Two(values() * 5, values()))), shown(x)
+
+    assert run(t.compile(program, backend=backend)) == run(program)
