@@ -240,7 +240,10 @@ void GraphRecorder::learn(PyObject* function) const {
 
 CallKind GraphRecorder::kind_of(PyObject* function) const {
   learn(function);
-  return known_calls().of(function);
+  const CallKind kind = known_calls().of(function);
+  // Handlers run as they are, whatever captures find in them.
+  const bool is_entered = num_handlers_ > 0 && KnownCalls::is_disabled(function);
+  return kind == CallKind::Unknown && is_entered ? CallKind::Entered : kind;
 }
 
 bool GraphRecorder::has_named_logs() const { return PyDict_GET_SIZE(named_logs_.get()) > 0; }

@@ -214,9 +214,10 @@ std::vector<Ref> GraphRecorder::take_inputs_apart() {
   for (size_t i = 0; i < inputs_.size() && is_whole; ++i) {
     parts.emplace_back();
     if (!inputs_[i].fake.defined() || !class_dispatches(Py_TYPE(inputs_[i].real.get()))) continue;
-    const Ref object = Ref::share(inputs_[i].object.get());
-    const Ref given(checked(PyTuple_Pack(1, object.get())));
+    const Ref given(checked(PyTuple_Pack(1, inputs_[i].object.get())));
+    ++num_handlers_;  // calls are no nodes
     parts[i] = Ref(handlers_->evaluate(take_apart, given.get()));
+    --num_handlers_;
     if (!parts[i]) PyErr_Clear();
     handlers_->take_break();
     is_whole = parts[i] && PyTuple_Check(parts[i].get()) && note(note, parts[i].get());
