@@ -662,3 +662,58 @@ def test_a_handler_remembers_by_sizes():
             results.append(shown(function(Kept(t.ones(n, 2), 1))))
         assert results[0] == results[1]
         assert found == wanted
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_new_data_leaves_attributes_alone(backend):
+    def program(x, y):
+        x.data = y * 2
+        return x + 1
+
+    def run(function):
+        x = KINDS["two"]()
+        return shown(function(x, Two(values() * 5, values()))), shown(x)
+
+    assert run(t.compile(program, backend=backend)) == run(program)
+
+
+class MadeAside(Two):
+    """Its methods are left alone by captures, and run with the graph."""
+
+    @staticmethod
+    @t.compiler.disable
+    def __new__(cls, a, b):
+        return Two.__new__(cls, a, b)
+
+    @t.compiler.disable
+    def both(self):
+        return self.a, self.b
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        first, second = args[0].both()
+        return cls(func(first, *args[1:]), func(second, *args[1:]))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_handlers_with_functions_that_are_left_alone(backend):
+    def program(x):
+        return (x * 2).sin()
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for _ in range(2):
+        x = MadeAside(values(), values() * 3)
+        assert shown(compiled(x)) == shown(program(x))
+
+
+def test_marked_sizes_are_those_of_tensors_inside():
+    def program(x):
+        return x * 2
+
+    compiled = t.compile(program, backend="eager", fullgraph=True, dynamic=False)
+    before = counters["stats"]["unique_graphs"]
+    for n in (3, 4, 5):
+        x = Two(t.ones(n, 2), t.ones(n, 2))
+        t._dynamo.mark_dynamic(x, 0)
+        assert shown(compiled(x)) == shown(program(x))
+    assert counters["stats"]["unique_graphs"] == before + 1

@@ -240,7 +240,10 @@ void GraphRecorder::learn(PyObject* function) const {
 
 CallKind GraphRecorder::kind_of(PyObject* function) const {
   learn(function);
-  return known_calls().of(function);
+  const CallKind kind = known_calls().of(function);
+  // Handlers run as they are, whatever captures find in them.
+  const bool is_entered = num_handlers_ > 0 && KnownCalls::is_disabled(function);
+  return kind == CallKind::Unknown && is_entered ? CallKind::Entered : kind;
 }
 
 bool GraphRecorder::has_named_logs() const { return PyDict_GET_SIZE(named_logs_.get()) > 0; }
@@ -596,6 +599,7 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
     if (mark() > 0 || !outputs_.empty()) {
       std::vector<fx::Arg> results;
       for (PyObject* output : outputs_) results.push_back(arg_of(output));
+      const std::vector<Ref> parts = take_inputs_apart();
       graph_->output(fx::Arg::tuple(std::move(results)));
       Ref fakes(checked(PyList_New(0)));
       const Ref replaced(checked(PyList_New(0))), flags(checked(PyList_New(0)));
@@ -607,7 +611,8 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         for (; !input.turns.empty() && input.turns.back()->users().empty(); input.turns.pop_back())
           graph_->erase(*input.turns.back());
         // Sizes that are symbols are read from inputs.
-        input.is_needed = !input.fake.defined() || !placeholders[i]->users().empty() ||
+        input.is_needed = !input.fake.defined() || input.is_part ||
+                          !placeholders[i]->users().empty() ||
                           tensor_of(input.example.get()).impl()->has_symbolic_sizes();
         if (!input.is_needed) {
           graph_->erase(*placeholders[i]);
@@ -631,11 +636,11 @@ dynamo::Recorder::Compiled GraphRecorder::compile(dynamo::GuardProgram& guards) 
         compiled.runs_with_grad = true;
         with_grad.emplace(true);
       }
-      const Ref graph(wrap_graph_bare(graph_));
+      const Ref graph(wrap_graph_bare(graph_)), placed = parts_by_place(parts);
       const Ref made(checked(PyObject_CallFunctionObjArgs(
           compile_, graph.get(), fakes.get(), bodies_ ? bodies_.get() : Py_None,
           has_handlers_ || needs_objects_ ? Py_True : Py_False, needs_objects_ ? Py_True : Py_False,
-          nullptr)));
+          placed.get(), nullptr)));
       PyObject *callable = nullptr, *is_foreign = nullptr;
       if (!PyArg_UnpackTuple(made.get(), "compile", 2, 2, &callable, &is_foreign))
         throw_python_error();

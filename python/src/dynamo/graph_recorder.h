@@ -138,6 +138,7 @@ class GraphRecorder final : public dynamo::Recorder {
     int source;
     uint32_t version = 0;
     bool is_needed = true;  // by the graph
+    bool is_part = false;   // of a wrapper that the backend takes apart
     // What the program set before the graph used it; of an input that it set later, no more uses
     // are known.
     std::optional<bool> requires_grad = std::nullopt;
@@ -263,6 +264,9 @@ class GraphRecorder final : public dynamo::Recorder {
   PyObject* call_with_handlers(PyObject* function, PyObject* args, PyObject* kwargs);
   PyObject* call_plainly(PyObject* function, PyObject* args, PyObject* kwargs);
   std::vector<int> undone_inputs();
+  std::vector<Ref> take_inputs_apart();
+  Ref parts_by_place(const std::vector<Ref>& parts) const;
+  Ref placed_parts(PyObject* tree) const;
   void note_made_wrapper(PyObject* made);
   void note_wrappers(PyObject* result);
   class ModeInPlace;

@@ -49,11 +49,15 @@ void KnownCalls::add(PyObject* function, CallKind kind) {
 CallKind KnownCalls::of(PyObject* function) const {
   const auto found = kinds_.find(function);
   if (found != kinds_.end()) return found->second;
-  if (!PyFunction_Check(function)) return CallKind::Unknown;
+  return !PyFunction_Check(function) || is_disabled(function) ? CallKind::Unknown
+                                                              : CallKind::Entered;
+}
+
+bool KnownCalls::is_disabled(PyObject* function) {
   static PyObject* const mark = PyUnicode_InternFromString("_torchdynamo_disable");
+  if (!PyFunction_Check(function)) return false;
   PyObject* names = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  PyObject* is_disabled = names ? PyDict_GetItemWithError(names, mark) : nullptr;
-  return is_disabled == Py_True ? CallKind::Unknown : CallKind::Entered;
+  return names && PyDict_GetItemWithError(names, mark) == Py_True;
 }
 
 void KnownCalls::substitute(PyObject* function, PyObject* with) {

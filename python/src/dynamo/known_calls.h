@@ -20,6 +20,8 @@ class KnownCalls {
   // What Python tells of a module leaves it.
   void add(PyObject* function, dynamo::CallKind kind);
   dynamo::CallKind of(PyObject* function) const;
+  // Whether the program said of a function of Python that captures leave it alone.
+  static bool is_disabled(PyObject* function);
 
   // Another function is entered instead. A text is the module that has it, imported when asked for.
   void substitute(PyObject* function, PyObject* with);

@@ -8,6 +8,7 @@
 // guards stay, and what it writes is forgotten: the run's handler writes it again. The result is an
 // object of its class with attributes. A tensor among these becomes a node, which reads it off the
 // run's object, when the program asks for it.
+#include <algorithm>
 #include <utility>
 
 #include "python/interop/wrap.h"
@@ -180,6 +181,87 @@ std::vector<int> GraphRecorder::undone_inputs() {
     return class_dispatches(Py_TYPE(real)) && dispatch::has_no_memory(tensor_of(real));
   });
   return sources;
+}
+
+// Note [Wrappers taken apart]: a backend of the package compiles a graph of the tensors inside, see
+// taeda/compiler/_inner_tensors.py. What a wrapper of the program is made of is asked of its class,
+// as its handlers are: names of attributes and a context, with guards on what tells them, and the
+// tensors as inputs. By input: what take_apart in taeda/compiler/_wrappers.py gives, or null for
+// one that is no wrapper. Empty where there is none, or one cannot be taken apart.
+std::vector<Ref> GraphRecorder::take_inputs_apart() {
+  static PyObject* const take_apart = attribute_of("taeda.compiler._wrappers", "take_apart");
+  const bool is_asked = handlers_ && (has_handlers_ || needs_objects_);
+  if (!is_asked || handlers_->have_written()) return {};
+  const Ref wanted(checked(PyObject_CallMethod(compile_, "takes_apart", nullptr)));
+  if (wanted.get() != Py_True) return {};
+  std::vector<Ref> parts;
+  const auto note = [&](const auto& self, PyObject* tree) -> bool {
+    PyObject* inner = PyTuple_GET_ITEM(tree, 3);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inner); ++i) {
+      PyObject* part = PyTuple_GET_ITEM(inner, i);
+      if (PyTuple_Check(part)) {
+        if (!self(self, part)) return false;
+        continue;
+      }
+      const auto input = is_tensor(part) ? input_of_.find(tensor_of(part).impl()) : input_of_.end();
+      if (input == input_of_.end()) return false;
+      inputs_[input->second].is_part = true;
+    }
+    return true;
+  };
+  bool is_whole = true;
+  // What is inside becomes an input here.
+  for (size_t i = 0; i < inputs_.size() && is_whole; ++i) {
+    parts.emplace_back();
+    if (!inputs_[i].fake.defined() || !class_dispatches(Py_TYPE(inputs_[i].real.get()))) continue;
+    const Ref given(checked(PyTuple_Pack(1, inputs_[i].object.get())));
+    ++num_handlers_;  // calls are no nodes
+    parts[i] = Ref(handlers_->evaluate(take_apart, given.get()));
+    --num_handlers_;
+    if (!parts[i]) PyErr_Clear();
+    handlers_->take_break();
+    is_whole = parts[i] && PyTuple_Check(parts[i].get()) && note(note, parts[i].get());
+  }
+  if (is_whole) return parts;
+  for (Input& input : inputs_) input.is_part = false;
+  return {};
+}
+
+// By input of the graph: the program's object, the same with numbers of such inputs in place of
+// tensors, or None, and whether calls write to it. A list; None without any.
+Ref GraphRecorder::parts_by_place(const std::vector<Ref>& parts) const {
+  if (parts.empty()) return Ref::share(Py_None);
+  Ref list(checked(PyList_New(0)));
+  const std::vector<int> written = written_inputs();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].is_needed) continue;
+    const bool is_apart = i < parts.size() && parts[i];
+    const Ref tree = is_apart ? placed_parts(parts[i].get()) : Ref::share(Py_None);
+    PyObject* real = inputs_[i].real ? inputs_[i].real.get() : Py_None;
+    const bool is_written = std::ranges::count(written, inputs_[i].source) != 0;
+    const Ref item(checked(PyTuple_Pack(3, real, tree.get(), is_written ? Py_True : Py_False)));
+    if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
+  }
+  return list;
+}
+
+Ref GraphRecorder::placed_parts(PyObject* tree) const {
+  PyObject* inner = PyTuple_GET_ITEM(tree, 3);
+  Ref placed(checked(PyTuple_New(PyTuple_GET_SIZE(inner))));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inner); ++i) {
+    PyObject* part = PyTuple_GET_ITEM(inner, i);
+    if (PyTuple_Check(part)) {
+      PyTuple_SET_ITEM(placed.get(), i, placed_parts(part).release());
+      continue;
+    }
+    const auto last = inputs_.begin() + static_cast<long>(input_of_.at(tensor_of(part).impl()));
+    const auto place =
+        std::count_if(inputs_.begin(), last, [](const Input& input) { return input.is_needed; });
+    PyTuple_SET_ITEM(placed.get(), i, checked(PyLong_FromSsize_t(place)));
+  }
+  return Ref(checked(PyTuple_Pack(6, PyTuple_GET_ITEM(tree, 0), PyTuple_GET_ITEM(tree, 1),
+                                  PyTuple_GET_ITEM(tree, 2), placed.get(),
+                                  PyTuple_GET_ITEM(tree, 4), PyTuple_GET_ITEM(tree, 5))));
 }
 
 bool GraphRecorder::is_wrapper(PyObject* value) const {

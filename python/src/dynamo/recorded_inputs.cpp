@@ -129,7 +129,6 @@ GraphRecorder::Changes GraphRecorder::changes_of(const Tensor& t, PyObject* obje
 
 // Sizes of a tensor inside of a wrapper that are a symbol there.
 void GraphRecorder::change_with_owner(Changes& changes, const Tensor& t, int path) const {
-  if (dynamic_ == Dynamic::Never) return;
   int owner = path;
   const auto is_owner = [&](const Input& input) {
     return input.source == owner && input.fake.defined() &&

@@ -171,6 +171,10 @@ PyObject* GraphRecorder::set_data(PyObject* tensor, PyObject* value) {
       t.is_conj() || t.is_neg() || !overrides().modes.empty() ||
       (!is_input && autograd::requires_grad(t)))
     throw Break{"a write to an attribute of a tensor"};
+  // Attributes of objects with handlers stay, and these compute with them.
+  const Ref both(checked(PyTuple_Pack(2, tensor, value)));
+  if (asks_handlers(both.get(), nullptr))
+    throw Break{"new data of a class with __torch_dispatch__"};
   // A graph's input has the sizes that it begins with among the gradients.
   if (is_input && autograd::requires_grad(t) &&
       tensor_of(value).sym_sizes() != SymIntList(t.sym_sizes()))

@@ -13,6 +13,7 @@ from taeda import _C
 from taeda.compiler import _known_calls  # noqa: F401  captures ask it
 from taeda.compiler._backends import (
     OWN_BACKENDS,
+    eager,
     get_default_backend,
     inductor,
     lookup_backend,
@@ -136,6 +137,11 @@ def _is_of_package(backend):
     return _is_inductor(backend) or getattr(backend, "compiler_fn", backend) in OWN_BACKENDS
 
 
+def _takes_apart(backend):
+    """Whether a backend compiles what is inside of wrappers in their place."""
+    return _is_of_package(backend) and getattr(backend, "compiler_fn", backend) is not eager
+
+
 def _is_graph(compiled, captured, calls):
     """Whether what a backend of the program gave is the captured graph, run by the package.
 
@@ -156,18 +162,33 @@ def _for_backend(captured, backend):
     return captured.module
 
 
+def _compiled_inside(captured, inputs, objects, backend):
+    """The graph compiled for the tensors inside of wrappers, or as it is."""
+    compiled = None
+    if objects is not None and _takes_apart(backend):
+        from taeda.compiler._inner_tensors import compile_inside
+
+        compiled = compile_inside(captured.module, inputs, objects, backend)
+    return compiled or captured.module.forward
+
+
 def _graph_compiler(context):
     """What the capture calls with a graph."""
     made = []  # lives as long as the function, so that wait() finds what was compiled for it
 
-    def compile_graph(bare_graph, inputs, bodies, has_handlers=False, needs_objects=False):
+    def current_backend():
+        if _C._dynamo.compiles_provisionally():
+            return lookup_backend("aot_eager")
+        return forced_backend() or context.backend
+
+    def compile_graph(
+        bare_graph, inputs, bodies, has_handlers=False, needs_objects=False, objects=None
+    ):
         captured = CapturedGraph(bare_graph, bodies, needs_objects)
         num_calls = captured.num_calls
         _count(num_calls)
         _print_graph(captured)
-        backend = forced_backend() or context.backend
-        if _C._dynamo.compiles_provisionally():
-            backend = lookup_backend("aot_eager")
+        backend = current_backend()
         try:
             is_own = _is_of_package(backend)
             calls = None if is_own else _calls_of(captured)
@@ -175,7 +196,7 @@ def _graph_compiler(context):
                 if is_own and has_handlers:
                     # Objects with handlers have no memory for kernels, and a trace takes them for
                     # plain tensors.
-                    compiled = captured.module.forward
+                    compiled = _compiled_inside(captured, inputs, objects, backend)
                 elif isinstance(backend, InductorBackend):
                     compiled = backend.compile_captured(captured, inputs)
                 else:
@@ -209,6 +230,7 @@ def _graph_compiler(context):
         # Plans are called without Python in between.
         return getattr(compiled, "_plan", compiled), is_foreign
 
+    compile_graph.takes_apart = lambda: _takes_apart(current_backend())
     return compile_graph
 
 

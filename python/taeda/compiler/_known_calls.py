@@ -384,6 +384,7 @@ def _extension_of_captures(module):
     yield module.bound_to, BOUND_TO
     yield module.set_undivided, UNDIVIDED
     yield module.set_fails_at_breaks, SETS_OWN_MODE
+    yield module.set_disabled, TOLD
 
 
 def _names_of_operators(module):

@@ -420,6 +420,7 @@ class Capture final : public Capturing {
   void check_unwritten_cell(PyObject* cell);
   void check_unwritten_slot(PyObject* object, PyObject* name);
   void check_untaken(PyObject* iterator);
+  PyObject* shown(PyObject* value);
   PyObject* part_of(PyObject* wrapper, PyObject* name, PyObject* value);
   PyObject* own_part_of(PyObject* wrapper, PyObject* name);
   bool set_own_part(PyObject* wrapper, PyObject* name, PyObject* value);

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "taeda/base/function_ref.h"
 #include "taeda/dynamo/capture/capture.h"
 
 namespace taeda::dynamo {
@@ -22,11 +23,15 @@ class Capture::HandlerWorld final : public Handlers {
   PyObject* ask(PyTypeObject* type, PyObject* rule, PyObject* args) override;
   std::string take_break() override { return std::exchange(reason_, {}); }
   bool have_written() override;
+  PyObject* evaluate(PyObject* function, PyObject* args) override;
   // Null until the first handler, or wrapper, needs it.
   Capture* capture() const { return capture_.get(); }
   Capture& begin();
 
  private:
+  // Runs `call` in the world of handlers; null with `reason_` set where it breaks.
+  PyObject* run(FunctionRef<PyObject*(Capture& world)> call);
+
   Capture& program_;
   std::unique_ptr<Capture> capture_;
   std::shared_ptr<Session> session_;

@@ -29,8 +29,7 @@ Capture& Capture::HandlerWorld::begin() {
   return *capture_;
 }
 
-PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObject* args) {
-  static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+PyObject* Capture::HandlerWorld::run(FunctionRef<PyObject*(Capture& world)> call) {
   Capture& world = begin();
   const SessionScope scope(session_);
   const bool was_looked_at = std::exchange(world.is_looked_at_, true);
@@ -41,21 +40,7 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
     world.reason_ = std::move(reason);
   };
   try {
-    if (args == nullptr) throw Break{"an operator of control flow"};
-    PyObject* found = _PyType_Lookup(type, name);
-    if (rule == nullptr && found != nullptr && PyFunction_Check(found))
-      throw Break{"a handler that is no class method"};
-    Owned method(rule != nullptr ? world.import(rule, world.pin(rule))
-                                 : world.class_attribute(type, name));
-    PyObject* function =
-        PyMethod_Check(method.get()) ? PyMethod_GET_FUNCTION(method.get()) : method.get();
-    if (!PyFunction_Check(function) || world.recorder_.kind_of(function) != CallKind::Entered)
-      throw Break{"a function that is none of Python"};
-    // Handlers look the operator up.
-    PyObject* func = PyTuple_GET_ITEM(args, rule != nullptr ? 1 : 0);
-    if (world.find(func) == nullptr) Py_DECREF(world.import(func, world.pin(func)));
-    world.taker_ = Taker::Capture;
-    result = PyObject_Call(method.get(), args, nullptr);
+    result = call(world);
   } catch (const Break& reason) {
     fail(reason.reason);
   } catch (const Abandoned& problem) {
@@ -75,6 +60,37 @@ PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObjec
   Py_CLEAR(result);
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "a captured call broke");
   return nullptr;
+}
+
+PyObject* Capture::HandlerWorld::ask(PyTypeObject* type, PyObject* rule, PyObject* args) {
+  static PyObject* const name = PyUnicode_InternFromString("__torch_dispatch__");
+  return run([&](Capture& world) -> PyObject* {
+    if (args == nullptr) throw Break{"an operator of control flow"};
+    PyObject* found = _PyType_Lookup(type, name);
+    if (rule == nullptr && found != nullptr && PyFunction_Check(found))
+      throw Break{"a handler that is no class method"};
+    Owned method(rule != nullptr ? world.import(rule, world.pin(rule))
+                                 : world.class_attribute(type, name));
+    PyObject* function =
+        PyMethod_Check(method.get()) ? PyMethod_GET_FUNCTION(method.get()) : method.get();
+    if (!PyFunction_Check(function) || world.recorder_.kind_of(function) != CallKind::Entered)
+      throw Break{"a function that is none of Python"};
+    // Handlers look the operator up.
+    PyObject* func = PyTuple_GET_ITEM(args, rule != nullptr ? 1 : 0);
+    if (world.find(func) == nullptr) Py_DECREF(world.import(func, world.pin(func)));
+    world.taker_ = Taker::Capture;
+    return PyObject_Call(method.get(), args, nullptr);
+  });
+}
+
+PyObject* Capture::HandlerWorld::evaluate(PyObject* function, PyObject* args) {
+  return run([&](Capture& world) -> PyObject* {
+    Owned own(world.import(function, world.pin(function)));
+    world.taker_ = Taker::Capture;
+    Owned result(PyObject_Call(own.get(), args, nullptr));
+    world.taker_ = Taker::C;
+    return result && !world.is_broken_ ? world.shown(result.get()) : nullptr;
+  });
 }
 
 bool Capture::HandlerWorld::have_written() {
@@ -185,6 +201,36 @@ static bool is_shown(PyObject* value) {
   }
   return is_immutable(value) || python::is_symbolic(value) || PyType_Check(value) ||
          PyModule_Check(value) || is_native_function(value);
+}
+
+// A value as somebody sees it who captures nothing: with containers of its own, and the program's
+// objects. A new reference.
+PyObject* Capture::shown(PyObject* value) {
+  open_deep(value);
+  if (recorder_.is_tensor_value(value) || is_shown(value)) return Py_NewRef(value);
+  if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) {
+    Owned items(need(PyList_New(0)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
+      const Owned item(shown(PySequence_Fast_GET_ITEM(value, i)));
+      need(PyList_Append(items.get(), item.get()));
+    }
+    return PyList_CheckExact(value) ? items.release() : need(PyList_AsTuple(items.get()));
+  }
+  if (PyDict_CheckExact(value)) {
+    Owned items(need(PyDict_New()));
+    Py_ssize_t position = 0;
+    PyObject *key, *item;
+    while (PyDict_Next(value, &position, &key, &item)) {
+      const Owned own_key(shown(key)), own_item(shown(item));
+      need(PyDict_SetItem(items.get(), own_key.get(), own_item.get()));
+    }
+    return items.release();
+  }
+  const Outside* outside = find(value);
+  if (outside == nullptr || outside->source < 0 || outside->original == nullptr)
+    throw Break{std::string("an object of class ") + Py_TYPE(value)->tp_name};
+  check(Check::Kind::Is, outside->source, outside->original);
+  return Py_NewRef(outside->original);
 }
 
 // What a wrapper has as an attribute: of the program's capture a value of the graph, or one that

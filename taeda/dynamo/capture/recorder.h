@@ -66,6 +66,10 @@ class Handlers {
   virtual std::string take_break() = 0;
   // Whether handlers wrote to objects of the program, memory of tensors apart.
   virtual bool have_written() = 0;
+  // function(*args) as handlers are evaluated, of what they wrote; function is one of Python. In
+  // containers of its own, with tensors as stand-ins and the program's own objects. A new
+  // reference, or null with an error.
+  virtual PyObject* evaluate(PyObject* function, PyObject* args) = 0;
 };
 
 class Recorder {
