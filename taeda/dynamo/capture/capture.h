@@ -420,7 +420,8 @@ class Capture final : public Capturing {
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state, const PyObject* returned);
-  void end_generators(const State& state);
+  void end_generators(const State& state, PyObject* returned);
+  std::unordered_set<PyObject*> outliving(PyObject* returned);
   static Owned tuple_of(const Call& call);
   // ---- addresses (addresses.cpp) ----
   PyObject* address_of(PyObject* object);
