@@ -161,8 +161,7 @@ int Recipes::exception(PyObject* object) {
   const PyTypeObject* base = Py_TYPE(object);
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   const bool has_traceback = fields->traceback != nullptr && fields->traceback != Py_None;
-  if (has_traceback || fields->cause != nullptr || fields->context != nullptr ||
-      base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
+  if (has_traceback || base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
     const auto raised = capture_.raised_at_.find(object);
     throw Abandoned{
         std::string("an object of class ") + Py_TYPE(object)->tp_name + " lives on behind a break",
@@ -173,8 +172,18 @@ int Recipes::exception(PyObject* object) {
   capture_.keep(names.get());
   const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const int args = value(fields->args), attributes = value(names.get());
-  return note(object,
-              add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
+  const int made = note(
+      object, add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
+  static PyObject* const set = imported("builtins", "setattr");
+  const auto fill = [&](const char* field, PyObject* held) {
+    const Owned name(need(PyUnicode_InternFromString(field)));
+    const int key = constant(name.get()), part = value(held);
+    add({.kind = Action::Kind::Call, .parts = {made, key, part}, .object = set});
+  };
+  if (fields->context != nullptr) fill("__context__", fields->context);
+  if (fields->cause != nullptr) fill("__cause__", fields->cause);
+  if (fields->suppress_context != 0) fill("__suppress_context__", Py_True);
+  return made;
 }
 
 // It sees what is written to the dict later, and refuses one that grew. A new one would not
