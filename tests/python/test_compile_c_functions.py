@@ -329,3 +329,15 @@ def test_folders_that_are_walked(tmp_path):
     compiled = t.compile(program, backend="eager")
     for _ in range(2):
         assert is_same(compiled(t.ones(2)), program(t.ones(2)))
+
+
+def test_orders_that_a_function_tells():
+    def program(x):
+        key = functools.cmp_to_key(lambda a, b: b - a)
+        rows = [3, 1, 2]
+        rows.sort(key=key)
+        return x * rows[0], sorted((1, 3, 2), key=key), key(1) < key(2), max(1, 2, key=key)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert is_same(compiled(t.ones(2)), program(t.ones(2)))
