@@ -431,6 +431,7 @@ class Capture final : public Capturing {
   bool settle_addresses(PyObject* value);
   void need_settled(PyObject* value);
   void settle_met(PyObject* a, PyObject* b);
+  bool opens_empty(PyObject* container);
   void check_addresses(const Call& call);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);
