@@ -1,5 +1,8 @@
 """id() in compiled programs: memos by address, and addresses as numbers and texts."""
 
+import dataclasses
+import threading
+
 import pytest
 from compiled_case import check_changes
 from under_test import t
@@ -125,3 +128,69 @@ def test_an_object_that_is_replaced():
         [lambda: setattr(holder, "module", t.nn.ReLU())],
         X,
     )
+
+
+def test_an_object_that_was_made_in_sets_that_were_empty():
+    seen, order = set(), []
+
+    def program(x):
+        made = [x]
+        found = [id(made) in seen, (id(made), 1) in order]
+        seen.add(id(made))
+        order.append((id(made), 1))
+        found += [id(made) in seen, (id(made), 1) in order, id([x]) in seen]
+        seen.discard(id(made))
+        order.clear()
+        return found
+
+    follows(program, (X,), (LAYER.weight,))
+    assert not seen and not order
+
+
+def test_an_address_that_a_set_keeps():
+    seen, kept = set(), []
+
+    def program(x):
+        made = [1]
+        kept.append(made)
+        seen.add(id(made))
+        return x + 1
+
+    t.compile(program, backend="eager", fullgraph=True)(X)
+    assert seen == {id(kept[0])}
+    t.compile(program, backend="eager")(X)
+    assert seen == {id(made) for made in kept}
+
+
+@dataclasses.dataclass
+class Part:
+    size: int = 1
+    inner: object = None
+
+
+def test_texts_of_data_classes():
+    outside = Part(3)
+
+    def program(x):
+        part = Part(2, Part())
+        itself = Part()
+        itself.inner = [itself]
+        return repr(part), f"{itself} {outside}"
+
+    follows(program, (X,))
+
+
+def test_the_number_of_the_thread():
+    compiled = t.compile(lambda x: (x + 1, threading.get_ident()), backend="eager", fullgraph=True)
+    found = []
+
+    def run():
+        for _ in range(2):
+            found.append(compiled(X)[1] == threading.get_ident())
+
+    for _ in range(2):
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        run()
+    assert found == [True] * 8

@@ -308,3 +308,63 @@ def test_constant_results_are_of_the_values_at_capture():
     for _ in range(2):
         assert compiled(x).tolist() == [8.0, 12.0]
         assert compiled(-x).tolist() == [-4.0, -6.0]
+
+
+class Guarded:
+    __slots__ = ("filled", "unfilled")
+    constant = 3
+
+    def __init__(self):
+        self.filled = 1
+
+    def method(self):
+        return self.filled
+
+    @property
+    def shown(self):
+        return self.filled
+
+
+class Written(Guarded):
+    @property
+    def kept(self):
+        return self.value
+
+    @kept.setter
+    def kept(self, value):
+        self.value = value
+
+
+@pytest.mark.parametrize("kind", [Guarded, Written])
+def test_errors_of_writes_to_attributes(kind):
+    outside = kind()
+
+    def program(x):
+        told = []
+        for owner in (outside, kind()):
+            for name in ("shown", "kept", "method", "constant", "unknown", "unfilled"):
+                try:
+                    delattr(owner, name)
+                except AttributeError as error:
+                    told.append(str(error))
+                try:
+                    setattr(owner, name, 2)
+                except AttributeError as error:
+                    told.append(str(error))
+        return x + outside.unfilled, told
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    expected = program(X)[1]
+    outside = kind()
+    y, told = compiled(X)
+    assert told == expected and t.equal(y, X + 2)
+
+
+def test_vars_of_a_number():
+    def program(x):
+        try:
+            return x + len(vars(42))
+        except TypeError as error:
+            return x + 1, str(error)
+
+    assert t.compile(program, backend="eager", fullgraph=True)(X)[1] == program(X)[1]

@@ -367,3 +367,15 @@ def test_extremes_that_differ_in_more_than_their_value_are_breaks():
 def test_evaluated_texts_may_begin_with_spaces():
     compiled = t.compile(lambda x: x * eval(" 3\n"), backend="eager", fullgraph=True)
     assert t.equal(compiled(t.ones(2)), t.full((2,), 3.0))
+
+
+def test_orders_that_a_function_tells():
+    def program(x):
+        key = functools.cmp_to_key(lambda a, b: b - a)
+        rows = [3, 1, 2]
+        rows.sort(key=key)
+        return x * rows[0], sorted((1, 3, 2), key=key), key(1) < key(2), max(1, 2, key=key)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert is_same(compiled(t.ones(2)), program(t.ones(2)))

@@ -308,3 +308,18 @@ def test_an_exception_from_before_names_each_line_once():
             places = traceback.extract_tb(raised.value.__traceback__)[1:]
             found.append((str(raised.value), [(place.name, place.lineno) for place in places]))
     assert found[:3] == found[3:]
+
+
+def test_errors_with_causes_are_given_back():
+    def program(x):
+        error, other = ValueError(1, "a"), KeyError("k")
+        error.__context__ = TypeError()
+        error.__cause__ = RuntimeError(error)
+        other.__suppress_context__ = True
+        return x + 1, error, other
+
+    _, error, other = t.compile(program, backend="eager", fullgraph=True)(t.ones(2))
+    assert (type(error), error.args, type(error.__context__)) == (ValueError, (1, "a"), TypeError)
+    assert isinstance(error.__cause__, RuntimeError) and error.__cause__.args == (error,)
+    assert error.__suppress_context__ and other.__suppress_context__
+    assert other.__cause__ is None and other.__context__ is None

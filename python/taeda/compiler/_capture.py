@@ -331,6 +331,20 @@ def make_call(function, args, kwargs):
     return function(*args, **kwargs)
 
 
+def unbegun_generator(function):
+    """One whose variables are somebody else's to fill."""
+    code = function.__code__
+    names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    return function(*[None] * code.co_argcount, **dict.fromkeys(names))
+
+
+def ended_generator(code):
+    cells = tuple(types.CellType() for _ in code.co_freevars)
+    generator = unbegun_generator(types.FunctionType(code, {}, code.co_name, None, cells))
+    generator.close()
+    return generator
+
+
 def make_exception(kind, args, attributes):
     """An exception as a program made it; `__init__` of its class ran at capture."""
     made = kind.__new__(kind, *args)

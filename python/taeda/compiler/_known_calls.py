@@ -138,6 +138,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 
 # Where captures enter another function: names by module, and the module of substitutes.
 _SUBSTITUTES = {
+    "_functools": {"cmp_to_key": "_value_substitutes"},
     "builtins": dict.fromkeys(
         ("object.__reduce_ex__", "set.__reduce__", "frozenset.__reduce__"), "_value_substitutes"
     ),

@@ -6,6 +6,7 @@ The functions themselves ask data, or are C: these spell out the same as calls t
 
 import copy
 import copyreg
+import functools
 import operator
 import types
 
@@ -27,6 +28,40 @@ def substitute(function):
         return own
 
     return note
+
+
+# ---- orders ----
+
+
+class _Ordered:
+    """What functools.cmp_to_key makes of an object: a function tells the order of two."""
+
+    __slots__ = ("_compare", "obj")
+    __hash__ = None
+
+    def __init__(self, compare, obj):
+        self._compare = compare
+        self.obj = obj
+
+    def __lt__(self, other):
+        return self._compare(self.obj, other.obj) < 0
+
+    def __gt__(self, other):
+        return self._compare(self.obj, other.obj) > 0
+
+    def __eq__(self, other):
+        return self._compare(self.obj, other.obj) == 0
+
+    def __le__(self, other):
+        return self._compare(self.obj, other.obj) <= 0
+
+    def __ge__(self, other):
+        return self._compare(self.obj, other.obj) >= 0
+
+
+@substitute(functools.cmp_to_key)
+def _cmp_to_key(mycmp):
+    return functools.partial(_Ordered, mycmp)
 
 
 # ---- copies ----

@@ -129,6 +129,17 @@ void Capture::settle_met(PyObject* a, PyObject* b) {
   settle_addresses(b);
 }
 
+// Whether a container of the program had no items: which no address of it can be. It is looked into
+// where an address may come to be there, or be asked for.
+bool Capture::opens_empty(PyObject* container) {
+  const Twin* twin = addresses_.empty() ? nullptr : twin_of(container);
+  if (twin == nullptr || PyDict_Check(container)) return false;
+  const Py_ssize_t size = PyObject_Size(twin->original);
+  need(size < 0 ? -1 : 0);
+  if (size == 0) open(container);
+  return size == 0;
+}
+
 // Of a call of a function of C: methods of containers compare what they find, others may make
 // anything of it.
 void Capture::check_addresses(const Call& call) {

@@ -741,12 +741,20 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
       PyErr_Clear();
       return set_slot(object, object, find(object)->source, name, value);
     }
+    if (method.get() == Py_None) {  // C says so
+      need(Py_TYPE(found)->tp_descr_set(found, object, value));
+      return;
+    }
     if (!method || !PyFunction_Check(method.get())) {
       PyErr_Clear();
       throw Break{"a write to an attribute with a descriptor"};
     }
     Owned done(value == nullptr ? call_nested(method.get(), {object})
                                 : call_nested(method.get(), {object, value}));
+    return;
+  }
+  if (type->tp_dictoffset == 0) {  // an error, which C says
+    need(PyObject_GenericSetAttr(object, name, value));
     return;
   }
   PyObject* names = attributes_of(object);

@@ -213,7 +213,8 @@ PyObject* Capture::call_native(const Call& given, CallKind kind) {
     if (unseen != nullptr && value == call.values[0]) continue;
     if (is_opaque(value) && !is_comparison && call.callable != partial)
       throw Break{name_of(call.callable) + " of an object that is not known"};
-    if (twin_of(call.values[0]) != nullptr && !settle_addresses(value))
+    if (twin_of(call.values[0]) != nullptr && !opens_empty(call.values[0]) &&
+        !settle_addresses(value))
       throw Break{"the address of an object in a container of the program"};
     if (kind == CallKind::Adds && value == call.values[0])
       open(value);
@@ -343,7 +344,12 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
   PyObject* callable = call.callable;
   const auto& values = call.values;
   const size_t count = values.size();
+  static PyObject* const get_ident = imported("_thread", "get_ident");
   is_known = true;
+  if (callable == get_ident && count == 0) {
+    const Owned number(need(PyObject_CallNoArgs(get_ident)));
+    return import(number.get(), sources_.of(Step::Thread, sources_.pinned(Py_None, "thread")));
+  }
   if (call.names == nullptr) {
     if (callable == getattr_ && (count == 2 || count == 3) && PyUnicode_Check(values[1])) {
       try {
@@ -430,6 +436,7 @@ PyObject* Capture::call_builtin(const Call& call, bool& is_known) {
     }
     if (callable == vars_ && count == 1) {
       if (PyObject* names = attributes_of(values[0])) return Py_NewRef(names);
+      if (is_immutable(values[0])) return need(PyObject_CallOneArg(vars_, values[0]));
     }
     if (callable == len_ && count == 1) {
       if (PyTuple_CheckExact(values[0]) && unread_items_.contains(values[0]))

@@ -442,7 +442,8 @@ class Capture final : public Capturing {
   void check_end(const State& state, PyObject* const* variable);
   void check_end_of(const State& state, PyObject* const* variable);
   void check_ends_of(const State& state, const PyObject* returned);
-  void end_generators(const State& state);
+  void end_generators(const State& state, PyObject* returned);
+  std::unordered_set<PyObject*> outliving(PyObject* returned);
   static Owned tuple_of(const Call& call);
   // ---- addresses (addresses.cpp) ----
   PyObject* address_of(PyObject* object);
@@ -452,6 +453,7 @@ class Capture final : public Capturing {
   bool settle_addresses(PyObject* value);
   void need_settled(PyObject* value);
   void settle_met(PyObject* a, PyObject* b);
+  bool opens_empty(PyObject* container);
   void check_addresses(const Call& call);
   std::vector<const void*> pending_writes();
   bool enter(State& state, const Call& call);

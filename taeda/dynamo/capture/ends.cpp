@@ -6,7 +6,9 @@
 // objects of the program are made anew by recipes; of objects that the capture made nobody knows
 // when they end.
 //
-// Generators of the capture run their `finally` when they end, as they do for the program.
+// Generators of the capture run their `finally` when they end, as they do for the program: when the
+// last that holds them lets go, or when the region's frame returns and neither its value nor what
+// the region wrote holds them.
 #include <algorithm>
 #include <tuple>
 
@@ -158,8 +160,47 @@ static void add_once(std::vector<PyObject*>& generators, PyObject* object) {
     generators.push_back(object);
 }
 
+// What the region's value and its writes hold, directly or not. Of the program's own objects the
+// stand-ins are looked into, and the graph's values hold nothing.
+std::unordered_set<PyObject*> Capture::outliving(PyObject* returned) {
+  std::unordered_set<PyObject*> known;
+  std::vector<PyObject*> waiting;
+  const auto add = [&](PyObject* object) {
+    if (object != nullptr && known.insert(object).second) waiting.push_back(object);
+  };
+  add(returned);
+  for (const auto& twin : twins_) {
+    const auto own = stand_ins_.find(twin->original);
+    if (own != stand_ins_.end()) add(own->second);
+    for (const Owned& item : twin->added) add(item.get());
+  }
+  for (const auto& [object, outside] : outside_) add(outside.contents.get());
+  for (const auto& [place, written] : members_) add(written.get());
+  for (const ClassWrite& write : class_writes_) add(write.value.get());
+  for (const auto& [wrapper, parts] : own_parts_) add(parts.get());
+  for (const Effect& effect : effects_)
+    for (const Owned& part : effect.parts) add(part.get());
+  const auto visit = [](PyObject* held, void* adds) {
+    (*static_cast<decltype(add)*>(adds))(held);
+    return 0;
+  };
+  while (!waiting.empty()) {
+    PyObject* object = waiting.back();
+    waiting.pop_back();
+    const bool is_program_s = find(object) != nullptr && twin_of(object) == nullptr;
+    const traverseproc traverse = Py_TYPE(object)->tp_traverse;
+    if (traverse == nullptr || is_program_s || recorder_.is_value(object) || PyType_Check(object) ||
+        PyModule_Check(object))
+      continue;
+    // A function has the names of its module, too, which are the program's.
+    if (PyFunction_Check(object)) known.insert(PyFunction_GET_GLOBALS(object));
+    traverse(object, visit, const_cast<void*>(static_cast<const void*>(&add)));
+  }
+  return known;
+}
+
 // Generators that wait end with the frame of the region that has them: their `finally` runs then.
-void Capture::end_generators(const State& state) {
+void Capture::end_generators(const State& state, PyObject* returned) {
   if (generators_.empty() || frame_of(state).number != 0) return;
   std::vector<PyObject*> waiting;
   const auto add = [&](PyObject* object) {
@@ -172,6 +213,8 @@ void Capture::end_generators(const State& state) {
   };
   for (PyObject** slot = state.slots; slot < state.stack_base(); ++slot) add(*slot);
   for (const Owned& reference : generators_) add(PyWeakref_GET_OBJECT(reference.get()));
+  const std::unordered_set<PyObject*> left = outliving(returned);
+  std::erase_if(waiting, [&](PyObject* generator) { return left.contains(generator); });
   for (PyObject* generator : waiting) keep(generator);
   static PyObject* const close = PyUnicode_InternFromString("close");
   for (PyObject* generator : waiting) {

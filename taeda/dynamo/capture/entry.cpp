@@ -229,6 +229,14 @@ class Steps {
         Owned done(PyObject_CallMethod(target, "__setstate__", "(O)", part(action, 0)));
         return static_cast<bool>(done);
       }
+      case Kind::WaitingSlots: {
+        FewObjects slots;
+        for (const int step : action.parts)
+          slots.push_back(step < 0 ? nullptr : Py_NewRef(value(step)));
+        taeda_generator_wait(target, slots.data(), static_cast<int>(slots.size()),
+                             static_cast<int>(action.number));
+        return true;
+      }
       case Kind::WriteList: {
         Owned items(tuple(action));
         if (!items || PyList_Check(target))

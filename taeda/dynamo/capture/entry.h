@@ -37,6 +37,7 @@ struct Action {
     FillInstance,  // its __dict__ gets names and values in turn
     Call,          // `object` called with the parts
     SetState,      // __setstate__(part)
+    WaitingSlots,  // of a generator that did not begin, with -1 for empty ones: waits at `number`
     // Writes to objects of the program.
     WriteList,    // all items
     WriteSet,     //

@@ -370,7 +370,8 @@ Flow Capture::dispatch(State& state) {
   if (at.opcode == pop_top && find(state.peek(1)) != nullptr) check_end_of(state, state.top - 1);
   if (at.opcode == returns[0]) check_ends_of(state, state.peek(1));
   if (at.opcode == returns[1]) check_ends_of(state, nullptr);
-  if (at.opcode == returns[0] || at.opcode == returns[1]) end_generators(state);
+  if (at.opcode == returns[0]) end_generators(state, state.peek(1));
+  if (at.opcode == returns[1]) end_generators(state, nullptr);
   if ((at.opcode == returns[0] || at.opcode == yields) && frame_of(state).is_shown_to_c)
     open_deep(state.peek(1));
   if (way.below > 0) {

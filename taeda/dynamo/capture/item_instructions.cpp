@@ -140,7 +140,8 @@ Flow Capture::contains(State& state, int argument) {
   PyObject* container = state.peek(1);
   PyObject* value = state.peek(2);
   Twin* twin = twin_of(container);
-  if (is_opaque(container) || (twin != nullptr && !settle_addresses(value)))
+  if (is_opaque(container) ||
+      (twin != nullptr && !opens_empty(container) && !settle_addresses(value)))
     throw Break{"a search in an object that is not known"};
   if (twin != nullptr && is_lazy_dict(container) && is_key(value)) {
     const bool is_there = dict_get(container, value) != nullptr;

@@ -52,6 +52,8 @@ class Recipes {
   int dict_iterator(PyObject* object, PyObject* dict);
   int set_iterator(PyObject* object, PyObject* set);
   int of_call(PyObject* object, PyObject* parts);
+  int generator(PyObject* object);
+  int waiting_generator(PyObject* object, TaedaFrame* frame);
   int view(PyObject* object, PyObject* mapping);
   int of_plain_value(PyObject* object, PyObject* plain);
   int other(PyObject* object);

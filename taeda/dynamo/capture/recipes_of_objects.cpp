@@ -161,8 +161,7 @@ int Recipes::exception(PyObject* object) {
   const PyTypeObject* base = Py_TYPE(object);
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   const bool has_traceback = fields->traceback != nullptr && fields->traceback != Py_None;
-  if (has_traceback || fields->cause != nullptr || fields->context != nullptr ||
-      base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
+  if (has_traceback || base->tp_basicsize != sizeof(PyBaseExceptionObject)) {
     const auto raised = capture_.raised_at_.find(object);
     throw Abandoned{
         std::string("an object of class ") + Py_TYPE(object)->tp_name + " lives on behind a break",
@@ -173,8 +172,18 @@ int Recipes::exception(PyObject* object) {
   capture_.keep(names.get());
   const int type = constant(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const int args = value(fields->args), attributes = value(names.get());
-  return note(object,
-              add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
+  const int made = note(
+      object, add({.kind = Action::Kind::Call, .parts = {type, args, attributes}, .object = make}));
+  static PyObject* const set = imported("builtins", "setattr");
+  const auto fill = [&](const char* field, PyObject* held) {
+    const Owned name(need(PyUnicode_InternFromString(field)));
+    const int key = constant(name.get()), part = value(held);
+    add({.kind = Action::Kind::Call, .parts = {made, key, part}, .object = set});
+  };
+  if (fields->context != nullptr) fill("__context__", fields->context);
+  if (fields->cause != nullptr) fill("__cause__", fields->cause);
+  if (fields->suppress_context != 0) fill("__suppress_context__", Py_True);
+  return made;
 }
 
 // It sees what is written to the dict later, and refuses one that grew. A new one would not
@@ -205,6 +214,43 @@ int Recipes::of_call(PyObject* object, PyObject* parts) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); ++i)
     call.parts.push_back(value(PyTuple_GET_ITEM(parts, i)));
   return note(object, add(std::move(call)));
+}
+
+// One that did not begin is made by its call, one that waits goes on where it is, with its
+// variables and what lies on its stack. What cannot be made of those ends the region before the
+// generator.
+int Recipes::generator(PyObject* object) {
+  if (const Owned call = call_of_generator(object); call.get() != Py_None)
+    return of_call(object, call.get());
+  const auto made = capture_.made_at_.find(object);
+  const int64_t made_at = made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second;
+  if (TaedaFrame* frame = taeda_generator_waiting(object)) try {
+      return waiting_generator(object, frame);
+    } catch (const Abandoned& problem) {
+      const bool is_known = problem.ends_at != Abandoned::kNowhere;
+      throw Abandoned{problem.reason, is_known ? problem.ends_at : made_at};
+    }
+  static PyObject* const make = imported("taeda.compiler._capture", "ended_generator");
+  Owned code(need(PyObject_GetAttrString(object, "gi_code")));
+  const Owned frame(need(PyObject_GetAttrString(object, "gi_frame")));
+  if (frame.get() != Py_None)
+    throw Abandoned{"a generator inside of a handler lives on behind a break", made_at};
+  const int part = constant(code.get());
+  return note(object, add({.kind = Action::Kind::Call, .parts = {part}, .object = make}));
+}
+
+int Recipes::waiting_generator(PyObject* object, TaedaFrame* frame) {
+  static PyObject* const begin = imported("taeda.compiler._capture", "unbegun_generator");
+  const int function = value(reinterpret_cast<PyObject*>(taeda_frame_function(frame)));
+  const int made =
+      note(object, add({.kind = Action::Kind::Call, .parts = {function}, .object = begin}));
+  Action wait{
+      .kind = Action::Kind::WaitingSlots, .target = made, .number = taeda_frame_next(frame)};
+  PyObject** slots = taeda_frame_slots(frame);
+  for (int i = 0; i < taeda_frame_used(frame); ++i)
+    wait.parts.push_back(slots[i] == nullptr ? -1 : value(slots[i]));
+  add(std::move(wait));
+  return made;
 }
 
 // What a dict shows of itself, or types.MappingProxyType of a mapping.
@@ -297,9 +343,7 @@ int Recipes::other(PyObject* object) {
     add({.kind = Kind::SetState, .target = made, .parts = {value(state)}});
     return made;
   }
-  if (PyGen_CheckExact(object))
-    if (const Owned call = call_of_generator(object); call.get() != Py_None)
-      return of_call(object, call.get());
+  if (PyGen_CheckExact(object)) return generator(object);
   if (!tells_its_place(object)) {
     const auto made = capture_.made_at_.find(object);
     throw Abandoned{std::string("an object of class ") + type->tp_name + " lives on behind a break",

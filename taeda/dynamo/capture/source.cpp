@@ -226,6 +226,7 @@ std::string Sources::text(int id) const {
     case Step::Viewed: return parent() + ".mapping";
     case Step::Remembered: return parent() + "[" + repr(source.key) + "]";
     case Step::Handled: return "sys.exception()";
+    case Step::Thread: return "threading.get_ident()";
     case Step::Leaf:
       return std::string(reinterpret_cast<PyTypeObject*>(source.key)->tp_name) + "(" + parent() +
              ")";
@@ -300,6 +301,7 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
     case Step::Local:
     case Step::KeyedItem: return nullptr;
     case Step::Handled: return PyThreadState_Get()->exc_info->exc_value;
+    case Step::Thread: return keep(PyLong_FromUnsignedLong(PyThread_get_thread_ident()), held);
     case Step::Pinned: return source.key;
     // The instance keeps its dict.
     case Step::InstanceDict: {

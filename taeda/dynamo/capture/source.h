@@ -39,6 +39,7 @@ enum class Step : uint8_t {
   Viewed,          // the dict of a types.MappingProxyType, or of dict.keys() and the like
   Remembered,      // by a function of functools.lru_cache: of the dict of its results, by key
   Handled,         // the exception that the thread handles
+  Thread,          // its number
   Upcoming,        // what an iterator gives `index` calls after the next one
   Leaf,   // of a tensor: a new one of the class `key` with its values and a gradient of its own
   Drawn,  // what Python's generator `index` of the region gives: a run draws it

@@ -37,12 +37,20 @@ int taeda_frame_is_exposed(TaedaFrame* frame);
 int taeda_frame_is_generator(TaedaFrame* frame);
 // The generator of a frame that is one's; borrowed.
 PyObject* taeda_frame_generator(TaedaFrame* frame);
+// The frame of a generator that waits at a `yield`, outside of handlers of exceptions; null for
+// others.
+TaedaFrame* taeda_generator_waiting(PyObject* generator);
+// Makes a generator that did not begin wait behind a `yield`, before unit `next`, with these slots,
+// whose references it takes over.
+void taeda_generator_wait(PyObject* generator, PyObject** slots, int used, int next);
 // Whether the frame has begun: tracebacks and sys._getframe skip one that still makes its cells.
 int taeda_frame_is_complete(TaedaFrame* frame);
 
 // The number of slots in use: `take` reads it and marks the frame as running, `save` writes it
-// (before a frame calls another, is suspended or is handed back).
+// (before a frame calls another, is suspended or is handed back), `used` reads it of one that does
+// not run.
 int taeda_frame_take(TaedaFrame* frame);
+int taeda_frame_used(TaedaFrame* frame);
 void taeda_frame_save(TaedaFrame* frame, int used);
 
 // The instruction that runs (tracebacks, f_lineno and f_lasti read it).

@@ -70,6 +70,11 @@ void taeda_frame_finish(PyThreadState* thread, TaedaFrame* frame) {
   _PyEval_FrameClearAndPop(thread, frame);
 }
 
+// The argument of YIELD_VALUE tells whether it is part of `yield from`.
+static int state_behind_yield(TaedaFrame* frame, int next) {
+  return FRAME_SUSPENDED + _PyCode_CODE(taeda_frame_code(frame))[next - 1].op.arg;
+}
+
 void taeda_frame_suspend(PyThreadState* thread, TaedaFrame* frame, int unit, int argument) {
   PyGenObject* generator = _PyFrame_GetGenerator(frame);
   taeda_frame_set_next(frame, unit + 1);
