@@ -562,3 +562,9 @@ def test_forms_are_compared_where_a_kernel_writes_an_operand_alone(dtype):
         compiled = captured(f, (x,), native="wait", check=True)
         assert compiled.report()[0]["steps"][0]["prologues"]
         assert t.allclose(compiled(x), f(x), atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (2, 0, 0), (3, 0), (0,)])
+def test_a_linear_layer_of_no_features(shape):
+    inputs = [t.randn(shape), t.randn(6, 0), t.randn(6)]
+    assert t.equal(captured(F.linear, inputs, mode="real")(*inputs), F.linear(*inputs))
