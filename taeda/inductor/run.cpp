@@ -100,7 +100,8 @@ class Run {
   // Whether a number is below all that the trace took it for: the sizes 0 and 1, whose programs may
   // be others. To be asked before numbers of the run are worked out.
   bool is_below_traced_range() const;
-  void take_inputs(const std::vector<Value>& inputs);
+  // False where elements of an input shared memory in the trace, and lie otherwise now.
+  bool take_inputs(const std::vector<Value>& inputs);
   // Whether a view would read other places than eager's or none: Note [Named places].
   bool has_other_places(const std::vector<Value>& inputs) const;
   void take_memory();
@@ -181,6 +182,20 @@ bool has_strides(const Tensor& t, const TensorShape& shape) {
   return is_alike;
 }
 
+// Whether no two elements share memory: along the next larger stride all that lies below fits.
+bool do_elements_lie_apart(const TensorShape& shape) {
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride and size
+  for (size_t d = 0; d < shape.sizes.size(); ++d)
+    if (shape.sizes[d] > 1) axes.emplace_back(shape.strides[d], shape.sizes[d]);
+  std::ranges::sort(axes);
+  int64_t last = 0;
+  for (const auto& [stride, size] : axes) {
+    if (stride <= last) return false;
+    last += stride * (size - 1);
+  }
+  return true;
+}
+
 // The tensor with these strides: itself, or a copy.
 Tensor laid_out(Tensor t, const TensorShape& shape) {
   if (has_strides(t, shape)) return t;
@@ -244,7 +259,7 @@ bool Run::is_below_traced_range() const {
   return false;
 }
 
-void Run::take_inputs(const std::vector<Value>& inputs) {
+bool Run::take_inputs(const std::vector<Value>& inputs) {
   if (!state_.layout || state_.layout->symbols != state_.symbols)
     state_.layout = plan_.layout_of(state_.symbols);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -262,6 +277,7 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
     for (size_t d = 0; d < sizes.size(); ++d)
       TAEDA_CHECK(sizes[d] == shape.sizes[d], "input ", i, " has size ", sizes[d], " in dimension ",
                   d, ", and was traced with ", shape.sizes[d]);
+    if (!has_strides(t, shape) && !do_elements_lie_apart(shape)) return false;
     hold(value, t);
   }
   for (const int value : plan_.constants) {
@@ -271,6 +287,7 @@ void Run::take_inputs(const std::vector<Value>& inputs) {
                 program_.values[value].name, " has other sizes than when it was traced");
     hold(value, t);
   }
+  return true;
 }
 
 bool Run::has_other_places(const std::vector<Value>& inputs) const {
@@ -735,7 +752,7 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
     Run run(plan, scope.state());
     run.take_symbols(inputs);
     if (run.is_below_traced_range()) return plan.eager(inputs);
-    run.take_inputs(inputs);
+    if (!run.take_inputs(inputs)) return plan.eager(inputs);
     // Operators that find nothing at an index have an error of their own.
     if (scope.state().layout->has_empty_extent) return plan.eager(inputs);
     if (run.has_other_places(inputs)) return plan.eager(inputs);

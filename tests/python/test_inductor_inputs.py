@@ -136,3 +136,9 @@ def test_places_count_from_the_storage():
     f = t.compile(lambda x: x.as_strided((2, 2), (1, 1), 1) * 1)
     for x in (t.arange(16.0).view(4, 4), t.arange(64.0)[5:21].view(4, 4)):
         assert f(x).tolist() == [[1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize("later", [t.arange(24.0).view(4, 6), t.ones(1, 1).expand(4, 6)])
+def test_elements_that_shared_memory_in_the_trace_may_lie_otherwise(later):
+    compiled = plan(lambda x: x * 2 + 1, t.arange(4.0).view(4, 1).expand(4, 6))
+    assert t.equal(compiled(later), later * 2 + 1)

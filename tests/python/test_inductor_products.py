@@ -693,3 +693,9 @@ def test_threads_run_one_family_at_once():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for got in pool.map(lambda _: compiled(*inputs), range(40)):
             assert all(map(same, got, want))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (2, 0, 0), (3, 0), (0,)])
+def test_a_linear_layer_of_no_features(shape):
+    inputs = [t.randn(shape), t.randn(6, 0), t.randn(6)]
+    assert t.equal(captured(F.linear, inputs, mode="real")(*inputs), F.linear(*inputs))

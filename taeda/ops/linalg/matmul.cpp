@@ -85,12 +85,9 @@ Tensor linear_by_parts(const Tensor& input, const Tensor& weight, const Tensor& 
   const Tensor turned = dw == 2 ? weight.t() : weight;
   if (!bias.defined()) return taeda::matmul(input, turned);
   if (dw == 1) return taeda::matmul(input, turned).add(bias);
-  const Tensor rows =
-      di == 2
-          ? input
-          : input.reshape(
-                {SymInt(di == 1 ? SymInt(1) : input.sym_numel() / sym_max(input.sym_size(-1), 1)),
-                 input.sym_size(-1)});
+  SymInt count = 1;
+  for (int64_t d = 0; d + 1 < di; ++d) count *= input.sym_size(d);
+  const Tensor rows = di == 2 ? input : input.reshape({count, input.sym_size(-1)});
   const Tensor out = taeda::addmm(bias, rows, turned);
   return di == 2 ? out : out.view(impl::folded_shape(input, turned));
 }
