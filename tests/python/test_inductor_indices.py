@@ -67,6 +67,27 @@ def test_columns_of_several_passes_are_reduced_side_by_side(dims, mode):
         assert t.equal(got, compiled(x)) and t.allclose(got, f(x), 1e-5, 1e-6)
 
 
+# Names: a reduction of few elements, and the sizes of its input.
+SHORT_ROWS = {
+    "argmax": (lambda x: x.argmax(-1), (3, 70, 8)),
+    "max": (lambda x: t.cat([v.double() for v in x.max(-1)]), (150, 33)),
+    "sum": (lambda x: (x * 2).sum(-1), (150, 6)),
+    "two axes": (lambda x: x.amax((1, 2)), (150, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_ROWS)
+def test_short_rows_are_reduced_side_by_side(name):
+    f, size = SHORT_ROWS[name]
+    x = t.randn(*size)
+    x[..., -1:][x[..., -1:] > 1] = float("nan")
+    compiled = captured(f, [x], "fake")
+    assert "td_wide_source" not in compiled.source()  # vectors are not along rows
+    got = captured(f, [x], "fake", "only")(x)
+    for other in (compiled(x), f(x)):
+        assert t.allclose(got, other, 0, 0, equal_nan=True)
+
+
 @pytest.mark.parametrize("mode", ["symbolic", "fake"])
 def test_axes_are_merged_in_the_order_of_memory(mode):
     """A few channels that lie innermost are no loop of their own."""

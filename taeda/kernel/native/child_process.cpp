@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "taeda/kernel/native/descriptor.h"
+#include "taeda/kernel/native/group_times.h"
 
 namespace taeda::kernel {
 namespace {
@@ -28,6 +29,8 @@ using std::chrono::milliseconds;
 constexpr int kChildNicer = 1;
 // The pipe tells when a child ends, unless something else holds its other side.
 constexpr milliseconds kLongestPause{20};
+// When an idle child must have had a core for half of its time, first and from then on.
+constexpr milliseconds kFirstLook{300}, kNextLook{100};
 
 // The start and the end of what a child prints.
 class Output {
@@ -128,14 +131,15 @@ class Child {
   Child(const Child&) = delete;
   ~Child() { collect(); }
 
-  // Until the child ends, the time is over, or `stop` is true.
-  ChildResult watch(Clock::time_point deadline, const std::atomic<bool>* stop) {
+  // Until the child ends, the time is over, `stop` is true, or it is idle and starves.
+  ChildResult watch(Clock::time_point deadline, const std::atomic<bool>* stop, bool is_idle) {
     State state = State::Running;
     microseconds pause{100};
     while ((state = look()) == State::Running) {
       const auto left = std::chrono::duration_cast<microseconds>(deadline - Clock::now());
       is_stopped_ = stop && stop->load();
-      if (left.count() <= 0 || is_stopped_) break;
+      is_starved_ = is_idle && starves();
+      if (left.count() <= 0 || is_stopped_ || is_starved_) break;
       if (is_open_) {
         wait_for_text(std::min<microseconds>(left, kLongestPause));
       } else {
@@ -159,6 +163,13 @@ class Child {
     if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
       return errno == ECHILD ? State::Lost : State::Running;
     return info.si_pid == pid_ ? State::Ended : State::Running;
+  }
+
+  bool starves() {
+    const auto now = Clock::now();
+    if (now < next_look_) return false;
+    next_look_ = now + kNextLook;
+    return group_seconds(pid_) < std::chrono::duration<double>(now - start_).count() / 2;
   }
 
   int collect() {
@@ -189,7 +200,10 @@ class Child {
   ChildResult result(State state, int status) const {
     using End = ChildResult::End;
     if (state == State::Running)
-      return {is_stopped_ ? End::Stopped : End::TimedOut, 0, text_.text()};
+      return {is_stopped_   ? End::Stopped
+              : is_starved_ ? End::Starved
+                            : End::TimedOut,
+              0, text_.text()};
     if (state == State::Lost) return {End::Lost, 0, text_.text()};
     if (WIFSIGNALED(status)) return {End::Killed, WTERMSIG(status), text_.text()};
     return {End::Exited, WEXITSTATUS(status), text_.text()};
@@ -198,7 +212,9 @@ class Child {
   pid_t pid_;
   Descriptor output_;
   Output text_;
-  bool is_open_ = true, is_stopped_ = false;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point next_look_ = start_ + kFirstLook;
+  bool is_open_ = true, is_stopped_ = false, is_starved_ = false;
 };
 
 }  // namespace
@@ -222,7 +238,7 @@ ChildResult run_child(const ChildCommand& command) {
   setpriority(PRIO_PGRP, static_cast<id_t>(pid), getpriority(PRIO_PROCESS, 0) + kChildNicer);
   const sched_param no_priority{};
   if (command.is_idle) sched_setscheduler(pid, SCHED_IDLE, &no_priority);  // a hint
-  return child.watch(deadline, command.stop);
+  return child.watch(deadline, command.stop, command.is_idle);
 }
 
 std::string signal_name(int signal) {

@@ -15,13 +15,14 @@ struct ChildCommand {
   std::vector<std::pair<std::string, std::string>> variables;  // in place of those
   double seconds;                           // after which it and all its children are killed
   const std::atomic<bool>* stop = nullptr;  // the same where this becomes true
-  bool is_idle = false;                     // it runs on cores that nothing else wants
+  // It runs on cores that nothing else wants, and is killed where it mostly waits for one.
+  bool is_idle = false;
 };
 
 struct ChildResult {
   // Lost: another part of this process collected the child (or ignores SIGCHLD), so that nobody
-  // knows how it ended.
-  enum class End : uint8_t { Exited, Killed, TimedOut, Stopped, NotStarted, Lost };
+  // knows how it ended. Starved: it was idle and got no core.
+  enum class End : uint8_t { Exited, Killed, TimedOut, Stopped, NotStarted, Lost, Starved };
   End end;
   int code;            // exit status, signal, or error of the start
   std::string output;  // of both streams; the middle of a long text is left out

@@ -22,9 +22,6 @@ namespace taeda::kernel {
 namespace {
 
 constexpr int kShownLines = 12;
-// A patient compiler that has not ended by then found no idle core, and starts again as others do:
-// on Linux only a privileged process may make a process that is idle an ordinary one.
-constexpr double kPatientSeconds = 5;
 
 // The flags under which printed code returns the bits of eager code.
 std::vector<std::string> flags_of(const CompileOptions& options) {
@@ -85,7 +82,8 @@ std::string first_lines(const std::string& text) {
 void check_result(const ChildCommand& command, const ChildResult& result, const std::string& kept) {
   const std::string& compiler = command.words[0];
   switch (result.end) {
-    case ChildResult::End::Lost: return;
+    case ChildResult::End::Lost:
+    case ChildResult::End::Starved: return;  // it started again
     case ChildResult::End::Exited:
       if (result.code != 0) fail_status(compiler, result, kept);
       return;
@@ -117,13 +115,14 @@ std::string read_object(const std::string& path) {
   return read_all(file.get(), bytes.data(), bytes.size()) == 0 ? bytes : "";
 }
 
+// A compiler that finds no idle core starts again as others do: on Linux only a privileged process
+// may make a process that is idle an ordinary one.
 ChildResult run_patiently(const ChildCommand& command, bool is_patient) {
-  if (!is_patient || command.seconds <= kPatientSeconds) return run_child(command);
+  if (!is_patient) return run_child(command);
   ChildCommand idle = command;
   idle.is_idle = true;
-  idle.seconds = kPatientSeconds;
   ChildResult result = run_child(idle);
-  return result.end == ChildResult::End::TimedOut ? run_child(command) : result;
+  return result.end == ChildResult::End::Starved ? run_child(command) : result;
 }
 
 std::string run_compiler(const Compiler& compiler, const std::vector<std::string>& flags,

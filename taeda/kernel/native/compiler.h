@@ -19,8 +19,8 @@ struct CompileOptions {
   std::vector<std::string> flags = {};      // after those that every kernel gets
   DiskCache* cache = &DiskCache::shared();  // nullptr: neither read nor written
   const std::atomic<bool>* stop = nullptr;  // kills the compiler where it becomes true
-  bool is_patient =
-      false;  // the compiler has what others leave of the cores, for its first seconds
+  // The compiler has what others leave of the cores, as long as that is enough for it.
+  bool is_patient = false;
   // The compiler's variables; nothing: those of this process.
   std::shared_ptr<const std::vector<std::string>> environment = nullptr;
 };

@@ -18,6 +18,9 @@ constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 constexpr int64_t kColumns = 64;
 // Steps in memory that leave several elements in a line of the cache.
 constexpr int64_t kNear = 8;
+// Rows of no more elements may be reduced side by side, which reads them lane by lane: a tree for
+// each costs more.
+constexpr int64_t kShortRow = 64;
 // Iterations of the outermost axis that keep all threads busy.
 constexpr int64_t kEnoughParts = 64;
 
@@ -29,6 +32,12 @@ bool is_leaf(const Loop& loop) {
 bool is_kept(const Loop& loop) {
   return std::all_of(loop.axes.begin(), loop.axes.end(),
                      [](const Axis& axis) { return axis.role == Role::Kept; });
+}
+
+// The extent of an axis; one that is a symbol is as long as can be.
+int64_t length_of(const Axis& axis) {
+  return axis.extent->is_constant() ? axis.extent->value.integer
+                                    : std::numeric_limits<int64_t>::max();
 }
 
 // All values that some steps compute.
@@ -319,8 +328,45 @@ bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Exp
   return false;
 }
 
+// Elements of a row that are too few for a reduction along it: less than the lanes of its tree, or
+// several times as many where states are dear to combine.
+int64_t short_row(const ReduceBody& body) {
+  return body.state_types.size() > 1 ? kShortRow : body.lanes() - 1;
+}
+
+// Whether all that is inside of a loop over many rows is reductions of a few elements.
+bool has_short_rows(const Kernel& kernel, const Loop& loop) {
+  bool is_long = false;
+  for (const Axis& axis : loop.axes) {
+    if (!is_of_params(kernel, axis.extent)) return false;
+    is_long |= length_of(axis) >= kColumns;
+  }
+  for (const Step& step : loop.steps) {
+    const auto* inner = std::get_if<Loop>(&step);
+    if (!inner) continue;
+    int64_t length = 1;
+    for (const Axis& axis : inner->axes) {
+      if (length_of(axis) > kShortRow) return false;
+      length *= length_of(axis);
+    }
+    for (const Step& part : inner->steps) {
+      const auto* reduce = std::get_if<Reduce>(&part);
+      if (!reduce || length > short_row(*reduce->body)) return false;
+    }
+  }
+  return is_long;
+}
+
+// The longest kept axis comes last.
+void move_longest_to_end(Kernel& kernel, Loop& loop) {
+  size_t longest = loop.axes.size() - 1;
+  for (size_t i = loop.axes.size(); i-- > 0;)
+    if (length_of(loop.axes[i]) > length_of(loop.axes[longest])) longest = i;
+  move_to_end(kernel, loop, longest);
+}
+
 // A loop around reductions: vectors along the reduced axes, or along the last kept one where memory
-// is dense along it.
+// is dense along it or rows are short.
 void schedule_reductions(Kernel& kernel, Loop& loop) {
   bool is_flat = true;
   for (Step& step : loop.steps) {
@@ -338,7 +384,12 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
   for (const Step& step : loop.steps)
     if (const auto* inner = std::get_if<Loop>(&step))
       inside = std::max(inside, dense_along(kernel, all, inner->axes.back().var).size());
-  if (is_flat && inside == 0 && move_columns_to_end(kernel, loop, all)) {
+  const bool are_short = is_flat && inside > 0 && has_short_rows(kernel, loop);
+  if (are_short) {
+    merge_plain_axes(kernel, loop);
+    move_longest_to_end(kernel, loop);
+  }
+  if (are_short || (is_flat && inside == 0 && move_columns_to_end(kernel, loop, all))) {
     split_axis(kernel, loop, loop.axes.size() - 1, kColumns);
     loop.axes.back().binding = Binding::Vector;
     return;
@@ -355,11 +406,7 @@ void schedule_reductions(Kernel& kernel, Loop& loop) {
 // The axis that threads share is the first one. Where it is short, the longest of those that are
 // neither a vector nor the block of a transposition takes its place.
 void lead_with_a_long_axis(Kernel& kernel, Loop& loop) {
-  const auto length = [](const Axis& axis) {
-    return axis.extent->is_constant() ? axis.extent->value.integer
-                                      : std::numeric_limits<int64_t>::max();
-  };
-  if (length(loop.axes[0]) >= kEnoughParts) return;
+  if (length_of(loop.axes[0]) >= kEnoughParts) return;
   for (const Axis& axis : loop.axes)
     if (!is_of_params(kernel, axis.extent)) return;
   size_t end = loop.axes.size();
@@ -367,7 +414,7 @@ void lead_with_a_long_axis(Kernel& kernel, Loop& loop) {
   if (loop.axes.back().binding == Binding::Vector) end = std::min(end, loop.axes.size() - 1);
   size_t longest = 0;
   for (size_t i = 1; i < end; ++i)
-    if (length(loop.axes[i]) > length(loop.axes[longest])) longest = i;
+    if (length_of(loop.axes[i]) > length_of(loop.axes[longest])) longest = i;
   if (longest == 0) return;
   std::vector<size_t> order{longest};
   for (size_t i = 0; i < loop.axes.size(); ++i)

@@ -116,8 +116,8 @@ TAEDA_API void bind_axis(Kernel& kernel, Loop& loop, size_t axis, Binding bindin
 // The usual schedule on the CPU: quotients simplified, loops cut where masks change, axes that move
 // as one merged in the order of memory, the dense axis as a vector, blocks through local buffers
 // where an operand is transposed, columns side by side where all of memory is dense across a
-// reduction, dear values of a row kept for the loops after, the first axis in parallel. Replaces
-// the bindings that the loops had.
+// reduction or rows are short, dear values of a row kept for the loops after, the first axis in
+// parallel. Replaces the bindings that the loops had.
 TAEDA_API void schedule_for_cpu(Kernel& kernel);
 
 }  // namespace taeda::kernel
