@@ -308,3 +308,15 @@ def test_constant_results_are_of_the_values_at_capture():
     for _ in range(2):
         assert compiled(x).tolist() == [8.0, 12.0]
         assert compiled(-x).tolist() == [-4.0, -6.0]
+
+
+def test_fields_that_c_shows():
+    kinds = {"kind": int | None}
+
+    def program(x):
+        return x + len(kinds["kind"].__args__)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert t.equal(compiled(X), X + 2)
+    kinds["kind"] = int | str | None
+    assert t.equal(compiled(X), X + 3)
