@@ -49,7 +49,8 @@ bool Capture::is_value_of_c(PyObject* object) {
   const Outside* outside = find(object);
   int root = outside == nullptr ? -1 : outside->source;
   while (root >= 0 && sources_[root].parent >= 0) root = sources_[root].parent;
-  if (root >= 0 && sources_[root].step == Step::Local) return false;
+  const bool is_of_frame = root >= 0 && sources_[root].step == Step::Local;
+  if (is_of_frame && sources_[root].frame < num_frames_) return false;
   if (outside == nullptr || !outside->is_opaque || outside->source < 0 ||
       outside->original != object || PyWeakref_Check(object))
     return false;
