@@ -1,4 +1,4 @@
-"""Random numbers of a test are the same whatever ran before it."""
+"""Random numbers and compiled versions of a test are the same whatever ran before it."""
 
 import gc
 
@@ -17,6 +17,12 @@ def same_random_numbers(request):
     if rng is not None:
         bits = rng.bit_generator
         bits.state = _first_states.setdefault(request.module.__name__, bits.state)
+
+
+@pytest.fixture(autouse=True)
+def no_kept_versions():
+    """What an earlier test compiled of the same code is compiled again."""
+    taeda.compiler.reset()
 
 
 def pytest_collection_finish():

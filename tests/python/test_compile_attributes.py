@@ -368,3 +368,15 @@ def test_vars_of_a_number():
             return x + 1, str(error)
 
     assert t.compile(program, backend="eager", fullgraph=True)(X)[1] == program(X)[1]
+
+
+def test_fields_that_c_shows():
+    kinds = {"kind": int | None}
+
+    def program(x):
+        return x + len(kinds["kind"].__args__)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert t.equal(compiled(X), X + 2)
+    kinds["kind"] = int | str | None
+    assert t.equal(compiled(X), X + 3)

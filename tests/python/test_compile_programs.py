@@ -313,6 +313,7 @@ def test_graphs_that_cannot_be_compiled_run_as_they_are(monkeypatch, recwarn):
     assert t.equal(t.compile(program, **INTERPRETED)(t.ones(3)), t.full((3,), 2.0))
     assert any("could not be compiled" in str(w.message) for w in recwarn)
     monkeypatch.setenv("TAEDA_COMPILE_STRICT", "1")
+    compiler.reset()
     with pytest.raises(dynamo.exc.BackendCompilerFailed):
         t.compile(program, **INTERPRETED)(t.ones(3))
 

@@ -1,6 +1,8 @@
 """What is compiled belongs to equal functions together: layers, classes, limits, counted frames."""
 
+import gc
 import types
+import weakref
 
 import pytest
 from taeda._dynamo.testing import CompileCounter
@@ -81,6 +83,102 @@ def test_what_keeps_versions_apart():
     compiler.reset()
     first(X)
     assert counts[0].frame_count == 2
+
+
+def doubled(x):
+    return x * 2
+
+
+def test_a_function_that_is_compiled_anew_at_each_call():
+    count = CompileCounter()
+    for _ in range(4):
+        assert t.equal(t.compile(doubled, backend=count)(X), X * 2)
+    layer = Layer(2)
+    for _ in range(3):
+        t.compile(layer.forward, backend=count)(X)
+    assert count.frame_count == 2
+    t._dynamo.reset()
+    t.compile(doubled, backend=count)(X)
+    assert count.frame_count == 3
+
+
+def test_a_closure_that_is_made_anew_reads_its_own_cells():
+    count = CompileCounter()
+
+    def step_of(layer):
+        return t.compile(lambda x: layer(x).sum(), backend=count)
+
+    for _ in range(3):
+        layer = nn.Linear(3, 3)
+        step_of(layer)(X).backward()
+        t.testing.assert_close(layer.bias.grad, t.full((3,), 2.0))
+    assert count.frame_count == 1
+
+
+def test_a_closure_that_is_made_anew_writes_its_own_cells():
+    count = CompileCounter()
+
+    def counter():
+        calls = 0
+
+        @t.compile(backend=count)
+        def step(x):
+            nonlocal calls
+            calls += 1
+            t._dynamo.graph_break()
+            return x * calls
+
+        return step, lambda: calls
+
+    for _ in range(3):
+        step, told = counter()
+        assert t.equal(step(X), X) and told() == 1
+        assert t.equal(step(X), X * 2) and told() == 2
+    assert count.frame_count == 3  # once for the first number, once for others
+
+
+def test_frames_behind_a_break_belong_to_their_own_functions():
+    def program(k):
+        def inner(x):
+            y = x * k
+            t._dynamo.graph_break()
+            return y + k
+
+        return lambda x: inner(x) * k
+
+    for k in (2, 3, 4, 2):
+        function = program(k)
+        assert t.equal(t.compile(function, backend="eager")(X), function(X))
+
+
+def test_sizes_and_numbers_of_functions_that_are_made_anew_become_symbols():
+    count = CompileCounter()
+    for size in (2, 3, 4, 5):
+        x = t.ones(size)
+        assert t.equal(t.compile(doubled, backend=count)(x), x * 2)
+    for k in (2, 3, 4, 5):
+        assert t.equal(t.compile(lambda x, k=k: x + k, backend=count)(X), X + k)
+    assert count.frame_count == 4
+
+
+def test_functions_of_other_globals_have_versions_of_their_own():
+    code = compile("def scaled(x): return x * K", "scaled.py", "exec")
+    for k in (2, 3):
+        names = {"K": k}
+        exec(code, names)
+        assert t.equal(t.compile(names["scaled"], backend="eager")(X), X * k)
+
+
+def test_what_a_closure_held_ends_with_it():
+    def program():
+        layer, held = nn.Linear(3, 3), t.ones(3)
+        step = t.compile(lambda x: layer(x) + held)
+        step(X).sum().backward()
+        return weakref.ref(layer), weakref.ref(held), weakref.ref(step)
+
+    references = program()
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 3
 
 
 def test_each_compiled_function_has_a_limit_of_its_own():

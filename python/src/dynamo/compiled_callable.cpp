@@ -76,14 +76,15 @@ PyObject* call(PyObject* object, PyObject* const* argv, size_t nargsf, PyObject*
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     bool is_failed = false, is_native = false;
     if (are_slots(code, count, names)) {
-      PyObject* result = self->regions->run_whole(code, argv, is_failed, is_native);
+      PyObject* result = self->regions->run_whole(function, argv, is_failed, is_native);
       if (result || is_failed) return result;
     } else {
       std::vector<PyObject*> slots(static_cast<size_t>(code->co_nlocalsplus), nullptr);
       const dynamo::Arguments arguments{argv, count, names};
       const bool is_bound = dynamo::bind_arguments(function, arguments, slots.data());
       PyObject* result =
-          is_bound ? self->regions->run_whole(code, slots.data(), is_failed, is_native) : nullptr;
+          is_bound ? self->regions->run_whole(function, slots.data(), is_failed, is_native)
+                   : nullptr;
       for (PyObject* slot : slots) Py_XDECREF(slot);
       if (!is_bound) PyErr_Clear();
       if (result || is_failed) return result;
@@ -105,6 +106,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     options.report = Ref::share(option(given, "report"));
     options.filter = Ref::share(option(given, "filter"));
     options.siblings = Ref::share(option(given, "siblings"));
+    options.shares_history = is_set(given, "shares_history");
     options.is_whole = is_set(given, "fullgraph");
     options.dynamic = Ref::share(option(given, "dynamic"));
     options.recompile_limit = Ref::share(option(given, "recompile_limit"));
@@ -180,6 +182,21 @@ PyMethodDef methods[] = {
     {"__reduce__", name_of_global, METH_NOARGS, "Its name, by which it is pickled."},
     {},
 };
+// Keeps what was compiled when the callable and its function are gone.
+using KeptRegions = std::shared_ptr<CompiledRegions>;
+constexpr const char* kKeptName = "taeda.compiled_regions";
+
+PyObject* versions(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    auto kept = std::make_unique<KeptRegions>(as_callable(self)->regions);
+    Ref capsule(checked(PyCapsule_New(kept.get(), kKeptName, [](PyObject* object) {
+      delete static_cast<KeptRegions*>(PyCapsule_GetPointer(object, kKeptName));
+    })));
+    (void)kept.release();
+    return capsule.release();
+  });
+}
+
 PyGetSetDef properties[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"__code__", of_function, nullptr, nullptr, const_cast<char*>("__code__")},
@@ -187,6 +204,8 @@ PyGetSetDef properties[] = {
     {"__closure__", of_function, nullptr, nullptr, const_cast<char*>("__closure__")},
     {"__defaults__", of_function, nullptr, nullptr, const_cast<char*>("__defaults__")},
     {"__kwdefaults__", of_function, nullptr, nullptr, const_cast<char*>("__kwdefaults__")},
+    {"versions", versions, nullptr, "What was compiled, for siblings; lives on by itself.",
+     nullptr},
     {"num_entries", num_entries, nullptr, "Regions that were compiled.", nullptr},
     {"guards", guards, nullptr,
      "By compiled version: file, line, and guards as (kind, name, text, sources, object).",
@@ -430,8 +449,10 @@ bool is_compiled_as_whole(PyObject* object) {
   return Py_IS_TYPE(object, callable_type) && as_callable(object)->regions->options().is_whole;
 }
 
-std::shared_ptr<CompiledRegions> regions_of(PyObject* callable) {
-  return as_callable(callable)->regions;
+std::shared_ptr<CompiledRegions> regions_of(PyObject* object) {
+  if (PyCapsule_CheckExact(object))
+    return *static_cast<KeptRegions*>(PyCapsule_GetPointer(object, kKeptName));
+  return as_callable(object)->regions;
 }
 
 bool init_dynamo(PyObject* module) {

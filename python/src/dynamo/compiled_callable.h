@@ -13,8 +13,8 @@ class CompiledRegions;
 PyObject* compiled_function_of(PyObject* object);
 // Whether a break in it is an error, as `fullgraph` says.
 bool is_compiled_as_whole(PyObject* object);
-// What a CompiledCallable compiled.
-std::shared_ptr<CompiledRegions> regions_of(PyObject* callable);
+// What a CompiledCallable compiled, or what its `versions` kept of it.
+std::shared_ptr<CompiledRegions> regions_of(PyObject* object);
 
 bool init_dynamo(PyObject* module);
 

@@ -474,7 +474,12 @@ std::shared_ptr<const Entry> CompiledRegions::adopt(const std::vector<const Stat
     if (other.get() == this || found == other->regions_.end() || found->second.is_provisional)
       continue;
     std::shared_ptr<const Entry> entry = found->second.find(slots, values, held);
-    if (!entry) continue;
+    if (!entry) {
+      // Sizes and numbers that were others there change here, too.
+      if (options_.shares_history && region.entries.empty() && !region.is_seen)
+        region.history = found->second.history;
+      continue;
+    }
     keep_codes(frames);
     region.entries.push_back(entry);
     return entry;
@@ -493,7 +498,12 @@ RegionRun CompiledRegions::run(const std::vector<const State*>& frames, Ending& 
     region.is_seen = true;
   }
   std::vector<PyObject* const*> slots;
-  for (const State* state : frames) slots.push_back(state->slots);
+  std::vector<PyObject*> functions;
+  for (const State* state : frames) {
+    slots.push_back(state->slots);
+    functions.push_back(reinterpret_cast<PyObject*>(taeda_frame_function(state->frame)));
+  }
+  slots.push_back(functions.data());
   std::vector<PyObject*> values;
   std::vector<dynamo::Owned> held;
   std::shared_ptr<const Entry> entry = region.find(slots.data(), values, held);
@@ -599,8 +609,11 @@ bool CompiledRegions::Region::take_skip() {
   return own != attempts.end() && std::exchange(own->second.is_skipped, false);
 }
 
-PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed,
-                                     bool& is_native) {
+PyObject* CompiledRegions::run_whole(PyFunctionObject* function, PyObject* const* slots,
+                                     bool& is_failed, bool& is_native) {
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  auto* object = reinterpret_cast<PyObject*>(function);
+  PyObject* const* const frames[] = {slots, &object};
   is_failed = is_native = false;
   if (whole_.first != code) {
     const auto found = regions_.find({{code, 0}});
@@ -612,7 +625,7 @@ PyObject* CompiledRegions::run_whole(PyCodeObject* code, PyObject* const* slots,
   SpareValues spare(spare_);
   std::vector<PyObject*>& values = spare.values;
   std::vector<dynamo::Owned> held;
-  if (const auto entry = region.find(&slots, values, held)) {
+  if (const auto entry = region.find(frames, values, held)) {
     if (entry->result < 0) return nullptr;
     Ending ending;
     const Undo undo(*entry, values);

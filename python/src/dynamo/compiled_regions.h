@@ -27,9 +27,11 @@ struct CompileOptions {
   // Asked at each capture, because settings change: whether sizes are symbols, None where they
   // changed; and how often a region is compiled.
   Ref dynamic, recompile_limit;
-  // The compiled callables whose versions hold for this one, too: a list. Null: there are none.
+  // The compiled callables whose versions hold for this one, too, or their `versions`: a list.
+  // Null: there are none.
   Ref siblings;
-  bool is_whole = false;  // a break is an error
+  bool shares_history = false;  // what changed in a sibling changes in this one
+  bool is_whole = false;        // a break is an error
 };
 
 // What compiled functions do where no version fits; PyTorch's names.
@@ -82,7 +84,8 @@ class CompiledRegions final : public dynamo::Regions {
 
   // A call that needs no frame: the arguments as the function's frame would hold them. Null
   // without an error where none fits, or where CPython is to run the call.
-  PyObject* run_whole(PyCodeObject* code, PyObject* const* slots, bool& is_failed, bool& is_native);
+  PyObject* run_whole(PyFunctionObject* function, PyObject* const* slots, bool& is_failed,
+                      bool& is_native);
   void clear() {
     whole_ = {};
     regions_.clear();

@@ -1,5 +1,6 @@
 """taeda.compile: functions and modules that are captured as they are called, and compiled."""
 
+import collections
 import functools
 import itertools
 import sys
@@ -26,8 +27,8 @@ from taeda.compiler._metrics import measured
 from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
 from taeda.compiler._stance import forced_backend
 from taeda.utils._compile_logs import is_wanted, print_log
+from taeda.utils._config_module import compiler_config, functorch_config, inductor_config
 from taeda.utils._config_module import dynamo_config as config
-from taeda.utils._config_module import inductor_config
 
 __all__ = [
     "CompileContext",
@@ -43,8 +44,12 @@ __all__ = [
 # Compiled callables that are alive, so that reset() finds them.
 _alive = weakref.WeakSet()
 _compile_ids = itertools.count()
-# By function and settings: compiled callables that take versions of each other.
+# By code and settings: compiled callables that take versions of each other, and what was compiled
+# last, whoever is alive.
 _siblings = weakref.WeakValueDictionary()
+_kept = collections.OrderedDict()
+_MOST_KEPT, _MOST_KEPT_CODES = 8, 64
+_CONFIGS = (compiler_config, config, functorch_config, inductor_config)
 
 
 class CompileContext:
@@ -333,19 +338,43 @@ def _guard_filter(context):
     return as_filter(context.guard_filter_fn, context.guard_export_fn)
 
 
-def _siblings_of(plain, function, context):
-    """Callables whose versions hold for this one, as far as guards say; None where there are none.
+class _Siblings(weakref.WeakSet):
+    """Callables whose versions hold for each other, as far as guards say.
 
-    They compile one function of Python, for callables of one class, under equal settings.
+    They compile one code with one dict of globals, for callables of one class, under equal
+    settings. What `kept` has lives on when they are gone: a program that compiles a function anew
+    at each call, or a closure that it makes anew, compiles it once.
     """
+
+    def __init__(self, key):
+        super().__init__()
+        self.key = key
+
+    def __call__(self):
+        return [*self, *_kept.get(self.key, ())]
+
+    def keep(self, versions):
+        """Keeps what the latest callables compiled, of the latest codes."""
+        of_code = _kept.setdefault(self.key, collections.deque(maxlen=_MOST_KEPT))
+        _kept.move_to_end(self.key)
+        of_code.append(versions)
+        if len(_kept) > _MOST_KEPT_CODES:
+            _kept.popitem(last=False)
+
+
+def _siblings_of(plain, function, context):
+    """The siblings of a callable; None where it has to have none."""
     # A frozen graph keeps what it made of one model's parameters.
     freezes = (context.compiler_config or {}).get("freezing", inductor_config.freezing)
     if context.is_isolated or freezes:
         return None
     of_class = type(function) if plain is trampoline else None
     settings = (context.backend, context.fullgraph, context.dynamic, context.guard_filter_fn)
+    changed = [module._changed() for module in _CONFIGS]
+    # Versions know their code: the numbers of one that is gone are of no version.
+    key = (id(plain.__code__), id(plain.__globals__), of_class, *settings, *changed)
     try:
-        return _siblings.setdefault((plain, of_class, *settings), weakref.WeakSet())
+        return _siblings.setdefault(key, _Siblings(key))
     except TypeError:  # a backend without a hash
         return None
 
@@ -359,18 +388,24 @@ def compile_callable(function, context):
     siblings = _siblings_of(plain, function, context)
     settings = {
         "compile": _graph_compiler(context),
-        "report": context.report or _counting(function, context, made_as),
+        # What is kept is not to keep a function of the program, and what it closes over.
+        "report": context.report
+        or _counting(function if plain is trampoline else None, context, made_as),
         "filter": _guard_filter(context),
         "fullgraph": context.fullgraph,
         "dynamic": lambda: _dynamic(context.dynamic),
         "recompile_limit": lambda: _limit(context),
-        "siblings": None if siblings is None else functools.partial(list, siblings),
+        "siblings": siblings,
+        # Modules of one class have sizes of their own, each of which may stay what it is.
+        "shares_history": plain is not trampoline,
     }
     made = _C._dynamo.CompiledCallable(plain, settings)
     made_as.append(weakref.ref(made))
     _alive.add(made)
     if siblings is not None:
         siblings.add(made)
+        if plain is not trampoline:
+            siblings.keep(made.versions)
     if is_method:
         functools.update_wrapper(made, function.__func__)
         return types.MethodType(made, function.__self__)
@@ -385,6 +420,7 @@ def compile_callable(function, context):
 
 def forget_all():
     """Forgets what was compiled: functions are captured again."""
+    _kept.clear()
     for callable_ in list(_alive):
         callable_.clear()
 
@@ -464,7 +500,7 @@ def compile(
     disable: gives the model back as it is.
     recompile_limit: in place of taeda._dynamo.config.recompile_limit.
     isolate_recompiles: versions are this compiled function's alone; otherwise it takes those of
-    others of the same function, backend and settings, where their guards hold.
+    others of the same code, backend and settings, where their guards hold.
     """
     if model is None:
         return lambda model: compile(

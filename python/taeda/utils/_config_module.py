@@ -108,6 +108,14 @@ class ConfigModule(types.ModuleType):
             if value != self._defaults[name]
         )
 
+    def _changed(self):
+        """The settings that are not their defaults, as a text, in less time."""
+        values = self.__dict__
+        changed = {
+            n: values[n] for n, default in self._defaults.items() if values[n] is not default
+        }
+        return repr(changed) if changed else ""
+
     def patch(self, arg1=None, arg2=None, **kwargs):
         """A scope, or a decorator, in which settings have other values.
 

@@ -58,6 +58,23 @@ bool is_enum_class(PyTypeObject* type) {
   return meta.get() != nullptr && PyType_IsSubtype(Py_TYPE(type), meta.type());
 }
 
+// A field of C that the program cannot write, as its class shows it; null for other attributes.
+static Owned shown_field(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject* found = _PyType_Lookup(type, name);
+  if (found == nullptr || !Py_IS_TYPE(found, &PyMemberDescr_Type)) return Owned();
+  if (!(reinterpret_cast<PyMemberDescrObject*>(found)->d_member->flags & READONLY)) return Owned();
+  Owned field(PyObject_GenericGetAttr(object, name));
+  if (!field) PyErr_Clear();
+  if (!field || finds_plainly(type)) return field;
+  if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) return Owned();
+  // Some classes of C answer a few names in another way (types.UnionType).
+  const SessionScope natively(nullptr);
+  Owned shown(PyObject_GetAttr(object, name));
+  if (!shown) PyErr_Clear();
+  return shown.get() == field.get() ? std::move(field) : Owned();
+}
+
 PyObject* Capture::call_nested(PyObject* function, std::vector<PyObject*> arguments) {
   if (PyFunction_Check(function) && recorder_.kind_of(function) == CallKind::Unknown)
     throw Break{"call of a function that is left alone"};
@@ -162,6 +179,12 @@ PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   if (is_opaque(object)) {
     // A method is no more than its object; what it does is asked when it is called.
     PyTypeObject* type = Py_TYPE(object);
+    if (find(object)->source >= 0) {
+      if (Owned field = shown_field(object, name)) {
+        check_class(type);
+        return import(field.get(), sources_.of(Step::Member, find(object)->source, 0, name));
+      }
+    }
     PyObject* found = finds_plainly(type) ? _PyType_Lookup(type, name) : nullptr;
     const bool is_method = found != nullptr &&
                            (Py_IS_TYPE(found, &PyMethodDescr_Type) ||

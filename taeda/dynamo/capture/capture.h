@@ -583,6 +583,7 @@ class Capture final : public Capturing {
   bool is_looked_at_ = false;  // what a frame gives that C calls now (called_by_c.cpp)
   Owned interruption_;         // what a handler of a signal raised
   int64_t num_executed_ = 0;   // instructions
+  int num_frames_ = 0;         // in which the region begins
   int64_t break_at_ = 0;       // one of them
   std::string break_reason_;
   int64_t ends_at_ = 0;

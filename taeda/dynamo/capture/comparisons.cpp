@@ -49,7 +49,8 @@ bool Capture::is_value_of_c(PyObject* object) {
   const Outside* outside = find(object);
   int root = outside == nullptr ? -1 : outside->source;
   while (root >= 0 && sources_[root].parent >= 0) root = sources_[root].parent;
-  if (root >= 0 && sources_[root].step == Step::Local) return false;
+  const bool is_of_frame = root >= 0 && sources_[root].step == Step::Local;
+  if (is_of_frame && sources_[root].frame < num_frames_) return false;
   if (outside == nullptr || !outside->is_opaque || outside->source < 0 ||
       outside->original != object || PyWeakref_Check(object))
     return false;
@@ -78,11 +79,17 @@ bool Capture::can_compare(PyObject* a, PyObject* b, bool is_ordered) {
 
 namespace {
 
+// A special method of C that is bound: object().__str__. Python 3.13 declares its class no more.
+bool is_method_wrapper(PyObject* object) {
+  static PyObject* const type = imported("types", "MethodWrapperType");
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
 // Whether C compares what the object holds when it compares the object.
 bool holds_compared(PyObject* object) {
   return PyTuple_Check(object) || container_of(Py_TYPE(object)) != nullptr ||
          shown_mapping(object) != nullptr || PyMethod_Check(object) || PyCFunction_Check(object) ||
-         Py_IS_TYPE(object, &_PyMethodWrapper_Type);
+         is_method_wrapper(object);
 }
 
 // Functions of C that compare objects which they are given, or which these hold.
@@ -133,7 +140,7 @@ void Capture::note_compared_in(PyObject* object, Seen& seen) {
     return note(PyMethod_GET_FUNCTION(object));
   }
   if (PyCFunction_Check(object)) return note_owner(PyCFunction_GET_SELF(object));
-  if (Py_IS_TYPE(object, &_PyMethodWrapper_Type))
+  if (is_method_wrapper(object))
     return note_owner(Owned(need(PyObject_GetAttrString(object, "__self__"))).get());
   if (PyTuple_Check(object) || container_of(Py_TYPE(object)) != nullptr) {
     if (!seen.insert(object).second) return;

@@ -140,10 +140,9 @@ Capture::Capture(Sources& sources, GuardProgram& guards, Recorder& recorder,
     const int source = sources_.of(Step::Handled, sources_.pinned(Py_None, "thread"));
     Py_DECREF(note_outside(exception_state_, source, /*is_opaque=*/true));
   }
-  int number = 0;
   for (const State* state : frames) {
     Frame& frame = frames_[state->frame];
-    frame.number = number++;
+    frame.number = num_frames_++;
     frame.is_unread.assign(state->used(), true);
     if (state->next != state->code->instructions.data()) continue;
     // At the start of a function there is nothing but its arguments.
@@ -472,6 +471,7 @@ Flow Capture::copy_free_vars(State& state, int argument) {
   PyFunctionObject* function = taeda_frame_function(state.frame);
   auto* object = reinterpret_cast<PyObject*>(function);
   PyObject** free = state.stack_base() - argument;
+  const int number = frame_of(state).number;
   const Outside* outside = find(object);
   for (int i = 0; i < argument; ++i) {
     PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
@@ -482,7 +482,9 @@ Flow Capture::copy_free_vars(State& state, int argument) {
       Py_XSETREF(free[i], Py_NewRef(cell));
       continue;
     }
-    const int source = outside != nullptr ? outside->source : pin(object);
+    const int source = number >= 0          ? sources_.function(number, num_frames_)
+                       : outside != nullptr ? outside->source
+                                            : pin(object);
     Py_XSETREF(free[i], import(cell, sources_.of(Step::Closure, source, i)));
   }
   return Flow::Next;

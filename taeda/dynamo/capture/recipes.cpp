@@ -439,9 +439,8 @@ bool Capture::write_recipes(Entry& entry, PyObject* value,
       auto* function = reinterpret_cast<PyObject*>(taeda_frame_function(state->frame));
       const Frame& frame = frames_.at(state->frame);
       if (frame.number >= 0) {
-        keep(function);
-        entry.actions.push_back({.kind = Action::Kind::Constant, .object = function});
-        entry.kept.emplace_back(Py_NewRef(function));
+        const int source = sources_.function(frame.number, num_frames_);
+        entry.actions.push_back({.kind = Action::Kind::Path, .number = source});
         recipe.function = static_cast<int>(entry.actions.size()) - 1;
       } else {
         recipe.function = recipes.value(function);

@@ -174,6 +174,10 @@ int Sources::local(int frame, int slot, PyObject* name) {
   return add({.step = Step::Local, .index = slot, .frame = frame}, "L['" + text + "']");
 }
 
+int Sources::function(int frame, int num_frames) {
+  return add({.step = Step::Local, .index = frame, .frame = num_frames}, "function");
+}
+
 int Sources::pinned(PyObject* object, std::string name) {
   return add({.step = Step::Pinned, .key = object}, std::move(name));
 }

@@ -15,7 +15,7 @@
 namespace taeda::dynamo {
 
 enum class Step : uint8_t {
-  Local,           // slot `index` of frame `frame`
+  Local,           // slot `index` of frame `frame`; see Sources::function
   Pinned,          // `key` itself
   InstanceDict,    // the __dict__ of an instance
   ThreadDict,      // the one that a threading.local has in this thread
@@ -57,6 +57,8 @@ struct Source {
 class Sources {
  public:
   int local(int frame, int slot, PyObject* name);
+  // The function of a frame. Those of all frames are the slots of one more frame behind them.
+  int function(int frame, int num_frames);
   int pinned(PyObject* object, std::string name);
   int drawn(int index);
   int of(Step step, int parent, int index = 0, PyObject* key = nullptr);
