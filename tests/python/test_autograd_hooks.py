@@ -1,6 +1,7 @@
 """Tests of hooks on tensors and nodes: order, replacement, removal, lifetime."""
 
 import gc
+import importlib
 import warnings
 import weakref
 
@@ -257,3 +258,15 @@ def test_a_hook_that_refers_to_its_leaf_is_collected_after_a_run(register):
     gone = used()
     gc.collect()
     assert gone() is None
+
+
+def test_handles_are_of_the_class_that_programs_ask_for():
+    hooks = importlib.import_module(f"{NAME}.utils.hooks")
+    a = leaf(2)
+    handles = [
+        a.register_hook(lambda grad: grad),
+        a.register_post_accumulate_grad_hook(lambda _: None),
+        (a * 2).grad_fn.register_hook(lambda *_: None),
+    ]
+    assert all(isinstance(handle, hooks.RemovableHandle) for handle in handles)
+    assert not isinstance(a, hooks.RemovableHandle)

@@ -132,6 +132,64 @@ def test_hooks_of_the_programs_tensors(backend):
     assert is_same(w.grad, t.full((2,), 2.0))
 
 
+class Tenfold:
+    def __call__(self, grad):
+        return grad * 10
+
+    def method(self, grad):
+        return grad + 10
+
+    def after(self, leaf):
+        leaf.grad.mul_(10)
+
+
+def added(grad, *, number):
+    return grad + number
+
+
+tenfold = Tenfold()
+partial = functools.partial(added, number=3)
+
+
+@both
+@pytest.mark.parametrize("kind", ["object", "method", "partial"])
+def test_hooks_that_are_objects_of_the_program(kind, backend):
+    def program(w):
+        hook = {"object": tenfold, "method": tenfold.method, "partial": partial}[kind]
+        w.register_hook(hook)
+        return (w * 2).sum()
+
+    def gradient(function):
+        w = t.ones(2, requires_grad=True)
+        function(w).backward()
+        return w.grad
+
+    assert is_same(gradient(compiled_by(backend, program, fullgraph=True)), gradient(program))
+
+
+def plainly(leaf):
+    leaf.grad.mul_(5)
+
+
+@both
+@pytest.mark.parametrize("hook", [plainly, tenfold.after])
+def test_hooks_behind_gradients_of_leaves(hook, backend):
+    def program(w):
+        handle = w.register_post_accumulate_grad_hook(hook)
+        return (w * 2).sum(), handle
+
+    def gradients(function):
+        w = t.ones(2, requires_grad=True)
+        loss, handle = function(w)
+        loss.backward(retain_graph=True)
+        handle.remove()
+        first = w.grad.clone()
+        loss.backward()
+        return first, w.grad
+
+    assert is_same(gradients(compiled_by(backend, program, fullgraph=True)), gradients(program))
+
+
 def test_a_hook_without_a_gradient_is_an_error():
     def program(x):
         y = x * 2

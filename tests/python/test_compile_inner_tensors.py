@@ -432,6 +432,129 @@ def test_parameters_are_trained(taken_apart):
     assert taken_apart == [True]
 
 
+class Quantized(t.Tensor):
+    """A weight of int8 numbers with a scale per row; an autograd Function is its linear."""
+
+    @staticmethod
+    def __new__(cls, numbers, scale):
+        return t.Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=scale.dtype)
+
+    def __init__(self, numbers, scale):
+        self.numbers, self.scale = numbers, scale
+
+    def __tensor_flatten__(self):
+        return ["numbers", "scale"], []
+
+    @classmethod
+    def __tensor_unflatten__(cls, tensors, context, outer_size, outer_stride):
+        return cls(tensors["numbers"], tensors["scale"])
+
+    def dequantize(self):
+        return self.numbers.to(self.scale.dtype) * self.scale
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is t.nn.functional.linear:
+            return QuantizedLinear.apply(*args)
+        with t._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        assert func is aten.detach.default
+        out = cls(args[0].numbers.detach(), args[0].scale.detach())
+        return _python_dispatch.return_and_correct_aliasing(func, args, kwargs or {}, out)
+
+
+class QuantizedLinear(t.autograd.Function):
+    """Its gradient of the weight is that of the float weight."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.dequantize().t() + bias
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.dequantize(), grad.t() @ x, grad.sum(0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_functions_that_look_inside_of_wrappers(is_trained, backend, taken_apart):
+    def run(compiles):
+        weight = Quantized((values(2, 3) * 9).to(t.int8), t.full((2, 1), 0.125))
+        module = t.nn.Linear(3, 2)
+        module.weight = t.nn.Parameter(weight, requires_grad=is_trained)
+        module.bias = t.nn.Parameter(t.ones(2))
+        call = t.compile(module, backend=backend, fullgraph=True) if compiles else module
+        x = values(4, 3).requires_grad_()
+        y = call(x)
+        (y * y).sum().backward()
+        return shown((y, x.grad, module.weight.grad, module.bias.grad))
+
+    assert run(True) == run(False)
+    assert taken_apart == [True]
+
+
+class Masked(t.Tensor):
+    """Computes where its mask holds."""
+
+    @staticmethod
+    def __new__(cls, data, mask):
+        return t.Tensor._make_wrapper_subclass(
+            cls, data.shape, strides=data.stride(), dtype=data.dtype
+        )
+
+    def __init__(self, data, mask):
+        self.data_inside, self.mask = data, mask
+
+    def __tensor_flatten__(self):
+        return ["data_inside", "mask"], None
+
+    @staticmethod
+    def __tensor_unflatten__(tensors, context, outer_size, outer_stride):
+        return Masked(tensors["data_inside"], tensors["mask"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        mask, *others = [arg.mask for arg in args if isinstance(arg, Masked)]
+        for other in others:
+            mask = mask & other
+
+        def plain(value):
+            return (
+                t.where(value.mask, value.data_inside, 0.0) if isinstance(value, Masked) else value
+            )
+
+        out = func(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
+        return cls(out, mask) if out.shape == mask.shape else out
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("both", [False, True])
+def test_masks(both, backend, taken_apart):
+    def program(a, b):
+        c = (a * b + a).tanh()
+        return c, c.sum(), (c * b).mean()
+
+    def seen(x):
+        return x if x is None else (x.data_inside.tolist(), x.mask.tolist(), x.requires_grad)
+
+    def run(function):
+        a = Masked(values(), values() > 0).requires_grad_()
+        b = Masked(values().cos(), values() < 2).requires_grad_(both)
+        c, total, mean = function(a, b)
+        (total + mean).backward()
+        return seen(c), total.item(), mean.item(), seen(a.grad), seen(b.grad)
+
+    compiled = t.compile(program, backend=backend, fullgraph=True)
+    for _ in range(3):
+        assert run(compiled) == run(program)
+    assert taken_apart == [True]
+
+
 # ---- what stays as it is ----
 
 

@@ -286,6 +286,7 @@ class GraphRecorder final : public dynamo::Recorder {
   struct Rehearsal {
     Ref args;
     std::unordered_set<const fx::Node*> known;
+    std::unordered_set<int> wrappers;             // among the arguments: their sources
     std::unordered_set<const fx::Expr*> foreign;  // symbols
     bool is_closed = true;
     size_t mark = 0;     // of its beginning
@@ -297,6 +298,7 @@ class GraphRecorder final : public dynamo::Recorder {
   std::deque<Rehearsal> rehearsals_;  // that run now, outermost first
   Rehearsal& rehearsal() { return rehearsals_.back(); }
   void rehearse(PyObject* args);
+  bool is_in_argument(const Tensor& t) const;
   // Nodes for what bodies take of a rehearsal, which has no nodes for it.
   std::vector<fx::Node*> given_;
   std::set<std::string> names_;

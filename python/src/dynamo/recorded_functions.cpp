@@ -8,6 +8,7 @@
 
 #include "python/interop/sym_numbers.h"
 #include "python/interop/wrap.h"
+#include "python/src/dispatch/handler_call.h"
 #include "python/src/dynamo/recorder_parts.h"
 #include "python/src/fx/fx_regions.h"
 #include "python/src/fx/fx_types.h"
@@ -42,8 +43,14 @@ void GraphRecorder::begin_rehearsal(PyObject* args) {
   Rehearsal& rehearsal = rehearsals_.emplace_back();
   rehearsal.mark = mark;
   rehearsal.args = Ref::share(args);
-  for_each_tensor(args,
-                  [&](PyObject* o) { rehearsal.known.insert(tracer_->node_of(tensor_of(o))); });
+  needs_objects_ |= asks_handlers(args, nullptr);
+  for_each_tensor(args, [&](PyObject* o) {
+    rehearsal.known.insert(tracer_->node_of(tensor_of(o)));
+    const auto input = input_of_.find(tensor_of(o).impl());
+    if (input == input_of_.end()) return;
+    const Input& given = inputs_[input->second];
+    if (class_dispatches(Py_TYPE(given.real.get()))) rehearsal.wrappers.insert(given.source);
+  });
   const auto expr_of = [&](PyObject* number) {
     return fx::SymExprNode::of(sym_node_of(number).get(), *env_).raw_expr();
   };
@@ -131,11 +138,22 @@ fx::Node* GraphRecorder::node_of_tensor(PyObject* tensor) {
   return node;
 }
 
+// Whether a tensor of the program lies in a wrapper that the rehearsed function is given.
+bool GraphRecorder::is_in_argument(const Tensor& t) const {
+  const auto input = input_of_.find(t.impl());
+  if (input == input_of_.end()) return false;
+  const std::unordered_set<int>& wrappers = rehearsals_.back().wrappers;
+  int owner = inputs_[input->second].source;
+  while (owner >= 0 && !wrappers.contains(owner)) owner = sources_[owner].parent;
+  return owner >= 0;
+}
+
 // What a call of a rehearsal takes.
 void GraphRecorder::rehearse(PyObject* args) {
   for_each_tensor(args, [&](PyObject* o) {
     const fx::Node* node = tracer_->node_of(tensor_of(o));
-    if (node && !rehearsal().known.contains(node)) rehearsal().is_closed = false;
+    if (node && !rehearsal().known.contains(node) && !is_in_argument(tensor_of(o)))
+      rehearsal().is_closed = false;
   });
   PyObject* const* items = PySequence_Fast_ITEMS(args);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(args); ++i) {

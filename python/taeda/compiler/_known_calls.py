@@ -310,7 +310,7 @@ def _tensors(module):
     yield from _as(SUBCLASS, _C.Tensor.as_subclass, _C.Tensor._make_subclass)
     yield _C.Tensor._make_wrapper_subclass, MAKES_WRAPPER
     yield _C.Tensor.requires_grad_, REQUIRES_GRAD
-    yield _C.Tensor.register_hook, HOOK
+    yield from _as(HOOK, _C.Tensor.register_hook, _C.Tensor.register_post_accumulate_grad_hook)
     yield _C.Tensor.data_ptr, AFTERWARDS
 
 

@@ -8,7 +8,16 @@ from taeda import _C
 from taeda.autograd.function import Function
 
 
-class RemovableHandle:
+class _HandleMeta(type):
+    """Handles of hooks of tensors and nodes, which C++ keeps, are such handles too."""
+
+    def __instancecheck__(cls, instance):
+        return super().__instancecheck__(instance) or (
+            cls is RemovableHandle and type(instance) is _C._HookHandle
+        )
+
+
+class RemovableHandle(metaclass=_HandleMeta):
     """Removes a hook from its dictionary, and its number from dictionaries of flags beside it."""
 
     next_id = 0

@@ -519,6 +519,7 @@ class Capture final : public Capturing {
   void check_distinct(PyObject* a, PyObject* b);
   void import_defaults(TaedaFrame* frame);
   bool is_made(PyObject* function) const { return made_functions_.contains(function); }
+  bool is_of_program(PyObject* callable);
   bool holds_values(PyObject* object) const;
   Flow call_instruction(State& state, int argument);
   Flow call_kw(State& state, int argument);

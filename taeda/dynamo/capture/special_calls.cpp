@@ -395,6 +395,16 @@ PyObject* Capture::add_log(const Call& call) {
   return Py_NewRef(Py_None);
 }
 
+// Whether a callable is an object of the program, or a function or method that holds no others.
+bool Capture::is_of_program(PyObject* callable) {
+  if (PyFunction_Check(callable)) return !holds_values(callable);
+  if (PyMethod_Check(callable) && find(callable) == nullptr)
+    return is_of_program(PyMethod_GET_FUNCTION(callable)) &&
+           is_of_program(PyMethod_GET_SELF(callable));
+  const Outside* outside = find(callable);
+  return outside != nullptr && outside->source >= 0 && outside->original != nullptr;
+}
+
 // Tensor.register_hook(tensor, function): of a result of the graph, a node. The function runs once
 // for the sake of guards on what it reads. Of a tensor of the program, a call behind the graph.
 PyObject* Capture::call_hook(const Call& call) {
@@ -408,8 +418,13 @@ PyObject* Capture::call_hook(const Call& call) {
   if (!recorder_.requires_grad(values[0]))
     return need(PyObject_Vectorcall(call.callable, values.data(), 2, nullptr));
   int source = -1;
-  if (recorder_.real_of(values[0], &source) != nullptr) {
-    if (holds_values(values[1]) || !PyFunction_Check(values[1]))
+  const bool is_input = recorder_.real_of(values[0], &source) != nullptr;
+  static PyObject* const after_grad = PyObject_GetAttrString(
+      reinterpret_cast<PyObject*>(recorder_.plain_class()), "register_post_accumulate_grad_hook");
+  if (call.callable == after_grad && (!is_input || !recorder_.is_leaf(values[0])))
+    throw Break{"call of " + name_of(call.callable)};
+  if (is_input) {
+    if (!is_of_program(values[1]))
       throw Break{"a hook of the program's tensor that holds values of the captured program"};
     PyObject* handle = add_effect(call);
     hooks_[handle] = false;
