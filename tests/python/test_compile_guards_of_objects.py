@@ -3,9 +3,11 @@
 import dataclasses
 import datetime
 import enum
+import gc
 import itertools
 import operator
 import types
+import weakref
 
 import pytest
 from compiled_case import check_changes
@@ -327,3 +329,24 @@ def test_frozen_data_classes_as_arguments_of_operators():
     compiled = t.compile(lambda x, scale: scaled(x, scale), backend="eager", fullgraph=True)
     for scale in (Scale((1, 2), 1.0), Scale((1, 3), 1.0), Scale((1, 3), 2.5), Scale((0, 3), 7.5)):
         assert t.equal(compiled(X, scale), scaled(X, scale))
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_a_module_that_compiled_itself_is_collected(is_called):
+    class Model(t.nn.Module):
+        def forward(self, x):
+            return x + self.shift()
+
+        def shift(self):
+            return len(kept)
+
+    model, kept = Model(), []
+    kept.append(model)  # around methods of the class, which guards look at
+    model.compile(backend="eager")
+    if is_called:
+        assert t.equal(model(X), X + 1)
+    reference = weakref.ref(model)
+    del model, kept, Model
+    for _ in range(2):
+        gc.collect()
+    assert reference() is None
