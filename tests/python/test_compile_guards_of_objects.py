@@ -350,3 +350,51 @@ def test_a_module_that_compiled_itself_is_collected(is_called):
     for _ in range(2):
         gc.collect()
     assert reference() is None
+
+
+class Trainer:
+    def __init__(self, step):
+        self.step = step
+
+    def scaled(self, x):
+        return x * self.step
+
+    def __call__(self, x):
+        return x - self.step
+
+
+def test_proxies_of_objects():
+    first, second = Trainer(2), Trainer(5)
+    holder = types.SimpleNamespace(trainer=weakref.proxy(first))
+
+    class Model(t.nn.Module):
+        def forward(self, x):
+            trainer = self.holder.trainer
+            trainer.seen = trainer.step
+            kinds = isinstance(trainer, Trainer), isinstance(trainer, (int, weakref.ProxyTypes))
+            return trainer.scaled(x) + trainer(x), kinds, hasattr(trainer, "none"), trainer
+
+    model = Model()
+    model.holder = holder
+    compiled = t.compile(model, backend="eager", fullgraph=True)
+    changes = [
+        lambda: None,
+        lambda: setattr(first, "step", 3),
+        lambda: setattr(holder, "trainer", weakref.proxy(second)),
+        lambda: setattr(holder, "trainer", second),
+    ]
+    for change in changes:
+        change()
+        for _ in range(2):
+            (got, *rest), (want, *others) = compiled(X), model(X)
+            assert t.equal(got, want) and rest[:2] == others[:2] and rest[2] is others[2]
+            assert holder.trainer.seen == holder.trainer.step
+
+
+def test_a_proxy_of_an_object_that_is_gone():
+    gone = Trainer(1)
+    proxy = weakref.proxy(gone)
+    del gone
+    gc.collect()
+    with pytest.raises(ReferenceError):
+        t.compile(lambda x: x + proxy.step, backend="eager")(X)
