@@ -367,3 +367,9 @@ def test_extremes_that_differ_in_more_than_their_value_are_breaks():
 def test_evaluated_texts_may_begin_with_spaces():
     compiled = t.compile(lambda x: x * eval(" 3\n"), backend="eager", fullgraph=True)
     assert t.equal(compiled(t.ones(2)), t.full((2,), 3.0))
+
+
+def test_numbers_alone_are_written_into_a_tensor():
+    compiled = t.compile(lambda x: t.add(2, 3, out=x) + x, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert t.equal(compiled(t.zeros(())), t.tensor(10.0))
