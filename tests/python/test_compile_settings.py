@@ -314,3 +314,14 @@ def test_compiled_modules_and_objects_run_what_is_compiled():
 def test_only_what_is_called_is_compiled(given):
     with pytest.raises(AssertionError, match="A callable function is expected, but <class"):
         t.compile(given)
+
+
+@pytest.mark.parametrize("name", ["TAEDA_COMPILE_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_a_variable_switches_compilation_off(monkeypatch, name):
+    def plain(x):
+        return x + 1
+
+    monkeypatch.setenv(name, "1")
+    assert t.compile(plain) is plain
+    monkeypatch.setenv(name, "0")
+    assert t.compile(plain) is not plain
