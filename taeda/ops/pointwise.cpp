@@ -204,11 +204,16 @@ void check_out_dtype(const PointwiseOp& op, DType common, DType result, const Te
 void PointwiseSpec::prepare_out(Tensor& out, Span<const Tensor*> inputs) const {
   check_no_internal_overlap(out);
   check_out_dtype(op_, common_, result_, out, inputs);
-  TAEDA_CHECK(out.is_meta() == device_.is_meta(), "Attempting to copy from device ", device_,
+  // Numbers alone have no device.
+  const bool has_tensors = std::any_of(inputs.begin(), inputs.end(), [](const Tensor* t) {
+    return !t->impl()->is_wrapped_number();
+  });
+  const Device device = out.is_meta() && !has_tensors ? out.device() : device_;
+  TAEDA_CHECK(out.is_meta() == device.is_meta(), "Attempting to copy from device ", device,
               " to device ", out.device(), ", but cross-device copies are not allowed!");
-  TAEDA_CHECK(out.device() == device_,
+  TAEDA_CHECK(out.device() == device,
               "Expected all tensors to be on the same device, but found at least two devices, ",
-              device_, " and ", out.device(),
+              device, " and ", out.device(),
               "! (when checking argument for argument out in method ", op_.name, ")");
   for (const Tensor* t : inputs)
     TAEDA_CHECK(!out.is_same(*t) || out.sym_sizes() == sizes(), "output with shape ",

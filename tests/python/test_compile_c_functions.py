@@ -379,3 +379,9 @@ def test_orders_that_a_function_tells():
     compiled = t.compile(program, backend="eager", fullgraph=True)
     for _ in range(2):
         assert is_same(compiled(t.ones(2)), program(t.ones(2)))
+
+
+def test_numbers_alone_are_written_into_a_tensor():
+    compiled = t.compile(lambda x: t.add(2, 3, out=x) + x, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert t.equal(compiled(t.zeros(())), t.tensor(10.0))

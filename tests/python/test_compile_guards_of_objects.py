@@ -3,9 +3,11 @@
 import dataclasses
 import datetime
 import enum
+import gc
 import itertools
 import operator
 import types
+import weakref
 
 import pytest
 from compiled_case import check_changes
@@ -327,3 +329,72 @@ def test_frozen_data_classes_as_arguments_of_operators():
     compiled = t.compile(lambda x, scale: scaled(x, scale), backend="eager", fullgraph=True)
     for scale in (Scale((1, 2), 1.0), Scale((1, 3), 1.0), Scale((1, 3), 2.5), Scale((0, 3), 7.5)):
         assert t.equal(compiled(X, scale), scaled(X, scale))
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_a_module_that_compiled_itself_is_collected(is_called):
+    class Model(t.nn.Module):
+        def forward(self, x):
+            return x + self.shift()
+
+        def shift(self):
+            return len(kept)
+
+    model, kept = Model(), []
+    kept.append(model)  # around methods of the class, which guards look at
+    model.compile(backend="eager")
+    if is_called:
+        assert t.equal(model(X), X + 1)
+    reference = weakref.ref(model)
+    del model, kept, Model
+    for _ in range(2):
+        gc.collect()
+    assert reference() is None
+
+
+class Trainer:
+    def __init__(self, step):
+        self.step = step
+
+    def scaled(self, x):
+        return x * self.step
+
+    def __call__(self, x):
+        return x - self.step
+
+
+def test_proxies_of_objects():
+    first, second = Trainer(2), Trainer(5)
+    holder = types.SimpleNamespace(trainer=weakref.proxy(first))
+
+    class Model(t.nn.Module):
+        def forward(self, x):
+            trainer = self.holder.trainer
+            trainer.seen = trainer.step
+            kinds = isinstance(trainer, Trainer), isinstance(trainer, (int, weakref.ProxyTypes))
+            return trainer.scaled(x) + trainer(x), kinds, hasattr(trainer, "none"), trainer
+
+    model = Model()
+    model.holder = holder
+    compiled = t.compile(model, backend="eager", fullgraph=True)
+    changes = [
+        lambda: None,
+        lambda: setattr(first, "step", 3),
+        lambda: setattr(holder, "trainer", weakref.proxy(second)),
+        lambda: setattr(holder, "trainer", second),
+    ]
+    for change in changes:
+        change()
+        for _ in range(2):
+            (got, *rest), (want, *others) = compiled(X), model(X)
+            assert t.equal(got, want) and rest[:2] == others[:2] and rest[2] is others[2]
+            assert holder.trainer.seen == holder.trainer.step
+
+
+def test_a_proxy_of_an_object_that_is_gone():
+    gone = Trainer(1)
+    proxy = weakref.proxy(gone)
+    del gone
+    gc.collect()
+    with pytest.raises(ReferenceError):
+        t.compile(lambda x: x + proxy.step, backend="eager")(X)

@@ -188,3 +188,14 @@ def test_values_that_a_module_makes_at_each_look():
     compiled = t.compile(lambda x: x + module.sizes[0], backend="eager", fullgraph=True)
     for module.first in (1, 5, 6):
         assert t.equal(compiled(t.ones(2)), t.ones(2) + module.first)
+
+
+def test_a_program_may_ask_whether_it_is_traced():
+    fx = importlib.import_module(f"{NAME}.fx")
+
+    def program(x):
+        return x + 1 if fx._symbolic_trace.is_fx_tracing() else x * 2
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    assert t.equal(compiled(t.ones(2)), t.full((2,), 2.0))
+    assert fx._symbolic_trace.is_fx_tracing() is False

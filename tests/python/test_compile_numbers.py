@@ -568,3 +568,13 @@ def test_an_index_of_a_tensor_of_floats_is_refused():
             return str(error)
 
     assert t.compile(program, backend="eager")(t.tensor(1.5)) == program(t.tensor(1.5))
+
+
+def test_a_number_in_place_of_a_tensor_is_an_input_at_once():
+    count = importlib.import_module(f"{NAME}._dynamo.testing").CompileCounter()
+    compiled = t.compile(lambda x, y: x * y, backend=count, fullgraph=True)
+    for n, y in ((2, None), (3, 3), (4, None), (5, 4), (6, None), (7, 9)):
+        x = t.ones(n)
+        y = t.ones(n) * 2 if y is None else y
+        assert t.equal(compiled(x, y), x * y)
+    assert count.frame_count == 3

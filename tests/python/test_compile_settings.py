@@ -1,6 +1,7 @@
 """Settings and marks that say how programs are compiled: when they are read, and what they do."""
 
 import importlib
+import unittest
 import warnings
 
 import pytest
@@ -314,3 +315,29 @@ def test_compiled_modules_and_objects_run_what_is_compiled():
 def test_only_what_is_called_is_compiled(given):
     with pytest.raises(AssertionError, match="A callable function is expected, but <class"):
         t.compile(given)
+
+
+@pytest.mark.parametrize("name", ["TAEDA_COMPILE_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_a_variable_switches_compilation_off(monkeypatch, name):
+    def plain(x):
+        return x + 1
+
+    monkeypatch.setenv(name, "1")
+    assert t.compile(plain) is plain
+    monkeypatch.setenv(name, "0")
+    assert t.compile(plain) is not plain
+
+
+def test_settings_of_a_class_of_tests():
+    seen = []
+
+    @config.patch(recompile_limit=3)
+    class Tests(unittest.TestCase):
+        def test_one(self):
+            seen.append(config.recompile_limit)
+
+    before = config.recompile_limit
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Tests).run(result)
+    assert result.wasSuccessful() and result.testsRun == 1
+    assert Tests.__name__ == "Tests" and seen == [3] and config.recompile_limit == before

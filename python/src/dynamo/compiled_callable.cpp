@@ -126,9 +126,13 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(as_callable(object)->function);
   Py_VISIT(as_callable(object)->dict);
-  return 0;
+  // A session that runs them holds them, too.
+  const auto& regions = as_callable(object)->regions;
+  return regions.use_count() == 1 ? regions->visit(visit, arg) : 0;
 }
 int clear(PyObject* object) {
+  const auto& regions = as_callable(object)->regions;
+  if (regions.use_count() == 1) regions->clear();
   Py_CLEAR(as_callable(object)->function);
   Py_CLEAR(as_callable(object)->dict);
   return 0;

@@ -638,6 +638,21 @@ PyObject* CompiledRegions::run_whole(PyFunctionObject* function, PyObject* const
   return nullptr;
 }
 
+int CompiledRegions::visit(visitproc visit, void* arg) const {
+  for (const Ref* part : {&options_.compile, &options_.report, &options_.filter, &options_.dynamic,
+                          &options_.recompile_limit, &options_.siblings})
+    Py_VISIT(part->get());
+  for (const Ref& code : codes_) Py_VISIT(code.get());
+  for (const auto& [place, region] : regions_)
+    for (const auto& entry : region.entries) {
+      if (entry.use_count() != 1) continue;
+      Py_VISIT(entry->compiled.get());
+      for (const dynamo::Owned& part : entry->kept) Py_VISIT(part.get());
+      for (const dynamo::Owned& part : entry->guards.kept) Py_VISIT(part.get());
+    }
+  return 0;
+}
+
 size_t CompiledRegions::num_entries() const {
   size_t count = 0;
   for (const auto& [place, region] : regions_) count += region.entries.size();

@@ -90,6 +90,8 @@ class CompiledRegions final : public dynamo::Regions {
     whole_ = {};
     regions_.clear();
   }
+  // For the collector: what nobody else holds. What an entry holds belongs to its only region.
+  int visit(visitproc visit, void* arg) const;
   // Entries so far.
   size_t num_entries() const;
   // By version: (file, line, guards).

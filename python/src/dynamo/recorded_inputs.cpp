@@ -336,7 +336,9 @@ void GraphRecorder::note_change(std::map<std::string, Number>& seen, const std::
                                 Number value, int source) {
   const auto [known, is_new] = seen.try_emplace(name, value);
   const bool is_told = dynamic_ == Dynamic::Always && value != Number(0) && value != Number(1);
-  const bool is_of_both_kinds = history_.ints.contains(name) && history_.floats.contains(name);
+  // Of several kinds: an int and a float, or a tensor before.
+  const bool is_of_both_kinds = (history_.ints.contains(name) && history_.floats.contains(name)) ||
+                                history_.sizes.contains(name);
   if ((!is_new && known->second != value) || is_of_both_kinds || (is_told && is_argument(source)))
     history_.changing[name] = true;
 }
@@ -377,7 +379,7 @@ bool GraphRecorder::is_argument(int source) const {
 bool GraphRecorder::may_change(PyObject*, int source, const std::string& name) const {
   if (is_in_rehearsal() || (dynamic_ == Dynamic::Always && is_argument(source))) return true;
   if (history_.ints.contains(name) || history_.floats.contains(name) ||
-      history_.changing.contains(name))
+      history_.sizes.contains(name) || history_.changing.contains(name))
     return true;
   const Natively natively;
   return told_changes(name).get() != Py_None;

@@ -24,7 +24,7 @@ from taeda.compiler._capture import CapturedGraph
 from taeda.compiler._counters import counters, keep_reason, recompile_contexts
 from taeda.compiler._innermost import innermost_fn, note_innermost
 from taeda.compiler._metrics import measured
-from taeda.compiler._options import InductorBackend, NamedBackend, is_strict
+from taeda.compiler._options import InductorBackend, NamedBackend, is_disabled, is_strict
 from taeda.compiler._stance import forced_backend
 from taeda.utils._compile_logs import is_wanted, print_log
 from taeda.utils._config_module import compiler_config, functorch_config, inductor_config
@@ -521,7 +521,7 @@ def compile(
             "functions, modules and other objects that are called"
         )
     function, guard_filter_fn = _read_backend(backend, mode, options)
-    if disable or config.disable:
+    if disable or is_disabled():
         return model
     if taeda.compiler.is_exporting():
         warnings.warn(
@@ -585,7 +585,7 @@ def optimize(
     guard_export_fn gets the guards of each compiled version, guard_fail_fn a `GuardFail` at each
     recompile, guard_filter_fn says which guards are kept.
     """
-    if disable or config.disable:
+    if disable or is_disabled():
         return OptimizeContext(None)
     function, _ = _read_backend(backend, None, None)
     return OptimizeContext(

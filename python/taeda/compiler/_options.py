@@ -2,9 +2,17 @@
 
 import os
 
+from taeda.utils._config_module import dynamo_config
 from taeda.utils._config_module import inductor_config as config
 
-__all__ = ["InductorBackend", "NamedBackend", "is_strict", "list_mode_options", "list_options"]
+__all__ = [
+    "InductorBackend",
+    "NamedBackend",
+    "is_disabled",
+    "is_strict",
+    "list_mode_options",
+    "list_options",
+]
 
 # PyTorch's settings by mode. On the CPU a run allocates nothing but its arena and results, and
 # kernels have one form: none of these changes what is compiled. PyTorch's "lite" calls eager's
@@ -36,7 +44,20 @@ _MODES = {
 
 def is_strict():
     """Whether running as it is in place of compiled is an error: TAEDA_COMPILE_STRICT."""
-    return os.environ.get("TAEDA_COMPILE_STRICT", "0") not in ("", "0")
+    return _is_on("TAEDA_COMPILE_STRICT")
+
+
+def is_disabled():
+    """Whether `taeda.compile` gives back what it gets: a setting, or TAEDA_COMPILE_DISABLE.
+
+    PyTorch's variables say the same.
+    """
+    names = ("TAEDA_COMPILE_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+    return dynamo_config.disable or any(map(_is_on, names))
+
+
+def _is_on(variable):
+    return os.environ.get(variable, "0") not in ("", "0")
 
 
 def list_mode_options(mode=None, dynamic=None):

@@ -34,19 +34,20 @@ _orig_module_getattr = Module.__getattr__
 _proxyable_classes = {}
 
 
-class _Running(threading.local):
+_running = threading.local()
+
+
+def running_traces():
     """The traces that this thread is in, the innermost last."""
-
-    def __init__(self):
-        self.traces = []
-
-
-_running = _Running()
+    traces = getattr(_running, "traces", None)
+    if traces is None:
+        traces = _running.traces = []
+    return traces
 
 
 def is_fx_tracing():
     """Whether this thread is in a symbolic trace."""
-    return bool(_running.traces)
+    return bool(getattr(_running, "traces", ()))
 
 
 is_fx_symbolic_tracing = is_fx_tracing
@@ -281,10 +282,10 @@ class _Trace:
         except BaseException:
             patcher.__exit__()
             raise
-        _running.traces.append(self)
+        running_traces().append(self)
 
     def __exit__(self, *_):
-        _running.traces.pop()
+        running_traces().pop()
         self._patcher.__exit__()
 
     def patch_globals(self, fn):
@@ -296,17 +297,17 @@ class _Trace:
 def _traced_getattr(mod, attr):
     """Module.__getattr__ while traces run; threads without one see what they always did."""
     value = _orig_module_getattr(mod, attr)
-    if not _running.traces:
+    if not is_fx_tracing():
         return value
-    trace = _running.traces[-1]
+    trace = running_traces()[-1]
     return trace.tracer.getattr(attr, value, trace.parameter_proxies)
 
 
 def _traced_call(mod, *args, **kwargs):
     """Module.__call__ while traces run."""
-    if not _running.traces:
+    if not is_fx_tracing():
         return _orig_module_call(mod, *args, **kwargs)
-    trace = _running.traces[-1]
+    trace = running_traces()[-1]
 
     def forward(*args, **kwargs):
         return _orig_module_call(mod, *args, **kwargs)

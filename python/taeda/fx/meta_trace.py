@@ -6,7 +6,7 @@ Control flow may then depend on shapes, which become constants of the graph.
 import warnings
 
 import taeda
-from taeda.fx._symbolic_trace import Tracer, _running
+from taeda.fx._symbolic_trace import Tracer, running_traces
 from taeda.fx.graph_module import GraphModule, _get_attr
 from taeda.fx.node import map_aggregate
 from taeda.fx.proxy import Attribute, Proxy
@@ -169,7 +169,7 @@ class _Untraced:
     """Modules within are called, not recorded."""
 
     def __enter__(self):
-        self._traces = _running.traces
+        self._traces = running_traces()
         self._saved = self._traces[:]
         self._traces.clear()
 

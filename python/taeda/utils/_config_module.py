@@ -129,16 +129,38 @@ class ConfigModule(types.ModuleType):
         unknown = [name for name in settings if name not in known]
         if unknown:
             raise AttributeError(f"{self.__name__}.{unknown[0]} does not exist")
-        return self._patched(settings)
+        return _Patch(self, settings)
 
-    @contextlib.contextmanager
-    def _patched(self, settings):
-        before = {name: getattr(self, name) for name in settings}
-        self.load_config(settings)
-        try:
-            yield
-        finally:
-            self.load_config(before)
+
+class _Patch(contextlib.ContextDecorator):
+    """Settings with other values, in a scope, in a function or in the tests of a class."""
+
+    def __init__(self, config, settings):
+        self._config = config
+        self._settings = settings
+        self._before = []
+
+    def __enter__(self):
+        self._before.append({name: getattr(self._config, name) for name in self._settings})
+        self._config.load_config(self._settings)
+
+    def __exit__(self, *_):
+        self._config.load_config(self._before.pop())
+
+    def __call__(self, decorated):
+        if not isinstance(decorated, type):
+            return super().__call__(decorated)
+
+        class Patched(decorated):
+            @classmethod
+            def setUpClass(cls):
+                self.__enter__()
+                cls.addClassCleanup(self.__exit__)
+                super().setUpClass()
+
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(Patched, name, getattr(decorated, name))
+        return Patched
 
 
 def _inert(by_reason):

@@ -123,6 +123,7 @@ PyObject* Capture::attributes_of(PyObject* object) {
 
 PyObject* Capture::attribute(PyObject* object, PyObject* name) {
   if (recorder_.is_value(object)) return tensor_attribute(object, name);
+  if (PyObject* referent = referent_of(object)) return attribute(referent, name);
   if (PyModule_CheckExact(object)) {
     PyObject* names = attributes_of(object);
     // Packages make attributes when they are first asked for, and keep them.
@@ -644,6 +645,8 @@ bool Capture::set_requires_grad(PyObject* tensor, bool wanted) {
 
 // `is_plain`: as object.__setattr__ does. A null value deletes.
 void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, bool is_plain) {
+  if (PyObject* referent = referent_of(object))
+    return set_attribute(referent, name, value, is_plain);
   ++writes_;
   static PyObject* const setter_name = interned("__setattr__");
   static PyObject* const deleter_name = interned("__delattr__");

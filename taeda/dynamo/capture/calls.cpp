@@ -609,6 +609,10 @@ PyObject* Capture::call(State& state, Call call) {
     call.callable = function;
     return this->call(state, std::move(call));
   }
+  if (PyObject* referent = referent_of(call.callable)) {
+    call.callable = referent;
+    return this->call(state, std::move(call));
+  }
   if (is_weak_reference(call.callable) && call.values.empty()) {
     const Outside* outside = find(call.callable);
     PyObject* referent = PyWeakref_GET_OBJECT(call.callable);

@@ -434,6 +434,7 @@ class Capture final : public Capturing {
   Flow for_iter(State& state, int argument);
   // ---- weak references and ends of objects (ends.cpp) ----
   PyObject* make_reference(const Call& call);
+  PyObject* referent_of(PyObject* proxy);
   bool is_noticed(PyObject* object);  // when it ends
   void check_ends_in(PyObject* container);
   // What a container holds, and after a write: that nothing it lost is shown by weak references.

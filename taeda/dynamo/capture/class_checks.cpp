@@ -104,6 +104,17 @@ PyObject* Capture::call_isinstance(PyObject* object, PyObject* classes) {
     }
     return PyBool_FromLong(is_one);
   }
+  if (PyObject* referent = referent_of(object)) {
+    // By its own class, then by that of what it stands for.
+    static PyObject* const isinstance = imported("builtins", "isinstance");
+    const int is_one = PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(object)), classes);
+    need(is_one);
+    if (is_one) return Py_NewRef(Py_True);
+    PyObject* answer = call_isinstance(referent, classes);
+    return answer != nullptr
+               ? answer
+               : call_native({isinstance, {referent, classes}, 2, nullptr}, CallKind::Pure);
+  }
   if (is_opaque(object)) {
     const int is_one = PyObject_IsSubclass(reinterpret_cast<PyObject*>(Py_TYPE(object)), classes);
     need(is_one);

@@ -50,7 +50,8 @@ Owned subclasses_of(PyTypeObject* type) {
       PyObject_CallOneArg(_PyType_Lookup(&PyType_Type, name), reinterpret_cast<PyObject*>(type)));
 }
 
-std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_strict) {
+std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_strict,
+                                                 std::vector<Owned>& kept) {
   // Guards outlive the process's last look at this.
   static auto* const known = new std::unordered_map<PyTypeObject*, std::weak_ptr<ClassGuard>>;
   constexpr size_t kMany = 1024;
@@ -59,7 +60,10 @@ std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_str
   const unsigned version = version_of(type);
   if (const auto found = known->find(type); found != known->end()) {
     const auto guard = found->second.lock();
-    if (guard && version != 0 && guard->version_ == version) return guard;
+    if (guard && version != 0 && guard->version_ == version) {
+      for (const auto& [base, names] : guard->names_) kept.emplace_back(Py_XNewRef(names));
+      return guard;
+    }
   }
   auto made = std::make_shared<ClassGuard>();
   made->version_ = version;
@@ -67,9 +71,10 @@ std::shared_ptr<const ClassGuard> ClassGuard::of(PyTypeObject* type, bool is_str
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;  // nobody changes those of C
-    Owned names(PyDict_Copy(base->tp_dict));
-    if (!names) PyErr_Clear();
-    made->names_.emplace_back(base, std::move(names));
+    PyObject* names = PyDict_Copy(base->tp_dict);
+    if (names == nullptr) PyErr_Clear();
+    kept.emplace_back(names);
+    made->names_.emplace_back(base, names);
   }
   (*known)[type] = made;
   return made;
@@ -81,7 +86,7 @@ bool ClassGuard::fits_again(PyTypeObject* type) const {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
     if (next == names_.size() || names_[next].first != base || !names_[next].second ||
-        !has_same_names(base->tp_dict, names_[next].second.get(), is_strict_))
+        !has_same_names(base->tp_dict, names_[next].second, is_strict_))
       return false;
     ++next;
   }

@@ -226,6 +226,17 @@ void Capture::end_generators(const State& state, PyObject* returned) {
   }
 }
 
+// What a weakref.proxy of the program stands for; null for other objects. Borrowed.
+PyObject* Capture::referent_of(PyObject* proxy) {
+  const Outside* outside = PyWeakref_CheckProxy(proxy) ? find(proxy) : nullptr;
+  if (outside == nullptr || outside->source < 0) return nullptr;
+  PyObject* referent = PyWeakref_GET_OBJECT(proxy);
+  if (referent == Py_None) throw Break{"a proxy of an object that is gone"};
+  Owned own(import(referent, sources_.of(Step::Referent, outside->source)));
+  keep(own.get());
+  return own.get();
+}
+
 // weakref.ref(object)
 PyObject* Capture::make_reference(const Call& call) {
   const bool is_of_program = call.names == nullptr && call.values.size() == 1 &&

@@ -75,8 +75,10 @@ struct alignas(64) FlatTensor {
 // count in an attribute of a class.
 class ClassGuard {
  public:
-  // Shared among the guards of a class. `is_strict`: data are the same, too.
-  static std::shared_ptr<const ClassGuard> of(PyTypeObject* type, bool is_strict);
+  // Shared among the guards of a class. `is_strict`: data are the same, too. What it looks at is
+  // added to what each of its owners keeps, where the collector sees it.
+  static std::shared_ptr<const ClassGuard> of(PyTypeObject* type, bool is_strict,
+                                              std::vector<Owned>& kept);
   bool fits(PyTypeObject* type) const {
     return (type->tp_version_tag == version_ && version_ != 0) || fits_again(type);
   }
@@ -85,7 +87,7 @@ class ClassGuard {
   bool fits_again(PyTypeObject* type) const;
   mutable unsigned version_ = 0;
   bool is_strict_ = false;
-  std::vector<std::pair<PyTypeObject*, Owned>> names_;  // the class and its bases, with a dict
+  std::vector<std::pair<PyTypeObject*, PyObject*>> names_;  // the class and its bases, with a dict
 };
 
 struct Check {

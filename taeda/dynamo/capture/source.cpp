@@ -356,7 +356,10 @@ PyObject* follow(const Source& source, PyObject* parent, std::vector<Owned>& hel
       return keep(python::wrap(turned(python::tensor_of(parent))), held);
     case Step::Leaf:
       return python::is_tensor(parent) ? keep(leaf_of(parent, source.key), held) : nullptr;
-    case Step::Referent: return is_weak_reference(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
+    case Step::Referent:
+      return is_weak_reference(parent) || PyWeakref_CheckProxy(parent)
+                 ? PyWeakref_GET_OBJECT(parent)
+                 : nullptr;
     case Step::Viewed: return viewed_mapping(parent);
     case Step::Upcoming: return keep(upcoming(parent, source.index), held);
     case Step::Remembered: {

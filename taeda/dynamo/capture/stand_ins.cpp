@@ -205,7 +205,7 @@ void Capture::check_class(PyTypeObject* type) {
   _PyType_Lookup(type, any_name);  // gives the class a version
   check(Check::Kind::TypeVersion, pin(reinterpret_cast<PyObject*>(type)), nullptr,
         static_cast<int64_t>(guards_.classes.size()));
-  guards_.classes.push_back(ClassGuard::of(type, is_enum_class(type)));
+  guards_.classes.push_back(ClassGuard::of(type, is_enum_class(type), guards_.kept));
   check_class(Py_TYPE(type));
 }
 

@@ -104,7 +104,9 @@ def mark_unbacked(
 
 
 def mark_static(t, index=None):
-    """The dimension, or each, is a constant."""
+    """The dimension, or each, is a constant. A class of modules, which may be decorated, stays."""
+    if isinstance(t, type):
+        return t
     _mark(t, range(t.dim()) if index is None else index, _Mark(DimDynamic.STATIC))
 
 
