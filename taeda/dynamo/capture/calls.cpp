@@ -663,6 +663,7 @@ PyObject* Capture::call(State& state, Call call) {
     return need(PyObject_Vectorcall(own, call.values.data(), call.positional, call.names));
   if (PyObject* result = call_builtin(call, is_known); is_known) return need(result);
   if (PyObject* chosen = call_single_dispatch(call)) return chosen;
+  if (PyObject* made = call_of_class_statement(call)) return made;
   if (PyFunction_Check(call.callable)) {
     switch (recorder_.kind_of(call.callable)) {
       case CallKind::Operator:

@@ -288,6 +288,14 @@ class Capture final : public Capturing {
   PyObject* call_class(State& state, const Call& call);
   bool is_making_of_class(const Call& call) const;
   PyObject* make_instance(const Call& call);
+  // Of class statements (class_statements.cpp).
+  // Null for other calls.
+  PyObject* call_of_class_statement(const Call& call);
+  PyObject* wrap_functions(const Call& call);
+  PyObject* make_class(const Call& call);
+  PyObject* own_namespace(const State& state);
+  Flow load_name(State& state, int argument);
+  Flow store_name(State& state, int argument);
   PyObject* call_plainly(const Call& call);
   Owned detached(PyObject* tensor);
   bool is_new_of_tensors(const Call& call) const;
@@ -500,6 +508,7 @@ class Capture final : public Capturing {
   PyObject* cell_contents(PyObject* cell);
   Flow store_deref(State& state, int argument);
   Flow delete_deref(State& state, int argument);
+  PyObject* global_value(const State& state, PyObject* name);
   Flow load_global(State& state, int argument);
   Flow store_global(State& state, int argument);
   Flow delete_global(State& state, int argument);
@@ -572,6 +581,7 @@ class Capture final : public Capturing {
   std::unordered_map<TaedaFrame*, Frame> frames_;
   std::unordered_set<PyTypeObject*> checked_classes_;
   std::unordered_set<PyObject*> made_functions_;  // by the captured program; kept
+  std::unordered_set<PyObject*> made_classes_;    // Note [Classes of the capture]; kept
   // Those that C is given, and what they call; kept.
   std::unordered_map<PyObject*, PyObject*> callers_;
   std::vector<Owned> generators_;  // weak references to those that began to run

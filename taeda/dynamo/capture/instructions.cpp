@@ -70,6 +70,8 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("BEFORE_WITH", &Capture::before_with);
     own("WITH_EXCEPT_START", &Capture::with_except_start);
     own("PUSH_EXC_INFO", &Capture::push_exc_info);
+    own("LOAD_NAME", &Capture::load_name);
+    own("STORE_NAME", &Capture::store_name);
     own("CHECK_EXC_MATCH", &Capture::check_exc_match);
     own("RERAISE", &Capture::reraise);
     own("RAISE_VARARGS", &Capture::raise_varargs);
@@ -80,9 +82,9 @@ const std::array<Capture::Way, 256>& Capture::ways() {
     own("FORMAT_WITH_SPEC", &Capture::format_value);
     own("CONVERT_VALUE", &Capture::format_value);
     for (const char* name :
-         {"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_CLASSDEREF", "LOAD_LOCALS",
-          "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_FROM_DICT_OR_DEREF", "SETUP_ANNOTATIONS", "GET_AITER",
-          "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH"})
+         {"DELETE_NAME", "LOAD_CLASSDEREF", "LOAD_LOCALS", "LOAD_FROM_DICT_OR_GLOBALS",
+          "LOAD_FROM_DICT_OR_DEREF", "SETUP_ANNOTATIONS", "GET_AITER", "GET_ANEXT", "END_ASYNC_FOR",
+          "BEFORE_ASYNC_WITH"})
       own(name, &Capture::refuse);
     for (const char* name : {"UNARY_POSITIVE",
                              "UNARY_NEGATIVE",
@@ -538,14 +540,19 @@ Flow Capture::delete_deref(State& state, int argument) {
 
 // ---- names ----
 
-Flow Capture::load_global(State& state, int argument) {
-  PyObject* name = state.name(argument >> 1);
+// Borrowed; null where there is none.
+PyObject* Capture::global_value(const State& state, PyObject* name) {
   PyObject* globals = taeda_frame_globals(state.frame);
   PyObject* builtins = taeda_frame_builtins(state.frame);
   if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins))
     throw Break{"names of a namespace of its own"};
   PyObject* value = dict_get(pinned_dict(globals, "G"), name);
-  if (value == nullptr) value = dict_get(pinned_dict(builtins, "__builtins__"), name);
+  return value != nullptr ? value : dict_get(pinned_dict(builtins, "__builtins__"), name);
+}
+
+Flow Capture::load_global(State& state, int argument) {
+  PyObject* name = state.name(argument >> 1);
+  PyObject* value = global_value(state, name);
   if (value == nullptr) return raise_name_error(name);
   if (argument & 1) {
     state.push_callable(Py_NewRef(value), nullptr);

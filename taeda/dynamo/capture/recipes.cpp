@@ -160,7 +160,22 @@ void Recipes::function_modes() {
   }
 }
 
+// Note [Classes of the capture]
+void Recipes::check_class(PyObject* object) const {
+  if (!capture_.made_classes_.contains(object)) return;
+  const auto made = capture_.made_at_.find(object);
+  throw Abandoned{"a class that the program made lives on behind a break",
+                  made == capture_.made_at_.end() ? Abandoned::kNowhere : made->second};
+}
+
+int Recipes::path(int source) {
+  for (int part = source; part >= 0; part = capture_.sources_[part].parent)
+    if (capture_.sources_[part].step == Step::Pinned) check_class(capture_.sources_[part].key);
+  return add({.kind = Action::Kind::Path, .number = source});
+}
+
 int Recipes::add(Action action) {
+  check_class(action.object);
   if (action.object != nullptr) entry_.kept.emplace_back(Py_NewRef(action.object));
   entry_.actions.push_back(std::move(action));
   return static_cast<int>(entry_.actions.size()) - 1;

@@ -27,7 +27,8 @@ class Recipes {
   int add(Action action);
   int note(PyObject* object, int step) { return steps_[object] = step; }
   int constant(PyObject* object);
-  int path(int source) { return add({.kind = Action::Kind::Path, .number = source}); }
+  int path(int source);
+  void check_class(PyObject* object) const;
   void write(Capture::Twin& twin);
   void write_first(PyObject* container);
   static bool is_constant(PyObject* object);
