@@ -95,6 +95,22 @@ def test_items_behind_a_break():
         assert t.equal(compiled(X, (1, i)), X + 1 + i)
 
 
+def test_frames_whose_variables_have_one_name():
+    def inner(x, items):
+        x = x + items[0]
+        t._dynamo.graph_break()
+        return x * items[0] + items[1]
+
+    def program(x, items, others):
+        return inner(x, others) + items[0] * items[1]
+
+    compiled = t.compile(program, backend="eager")
+    for i in range(5):
+        for j in range(3):
+            arguments = (2, i), (3 + j, i)
+            assert t.equal(compiled(X, *arguments), program(X, *arguments))
+
+
 def test_a_list_whose_item_was_read_is_written_to():
     def program(x, items):
         first = items[0]

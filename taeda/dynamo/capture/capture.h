@@ -217,6 +217,7 @@ class Capture final : public Capturing {
   // The stand-in of an item; one whose guard can wait is noted.
   PyObject* import_item(PyObject* item, int source, Py_ssize_t place, Unread& unread);
   void note_unread(PyObject* container, Unread unread);
+  void read_unread(PyObject* item, int source);
   void read_items(PyObject* container);
   void read_item(PyObject* container, PyObject* place);
   void read_found(PyObject* tuple, const PyObject* found);

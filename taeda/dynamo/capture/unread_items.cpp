@@ -21,13 +21,19 @@ void Capture::note_unread(PyObject* container, Unread unread) {
   if (!unread.empty()) unread_items_.emplace(container, std::move(unread));
 }
 
+// A number that became a symbol meanwhile, by another path of the same name, is a constant here.
+void Capture::read_unread(PyObject* item, int source) {
+  const Owned own(import(item, source));
+  if (own.get() != item) check(Check::Kind::Equal, source, item);
+}
+
 // None of these items can have become another than it is: what is written to a list opens it first.
 void Capture::read_items(PyObject* container) {
   if (unread_items_.empty()) return;
   const auto node = unread_items_.extract(container);
   if (!node) return;
   for (const auto& [place, source] : node.mapped())
-    Py_DECREF(import(PySequence_Fast_GET_ITEM(container, place), source));
+    read_unread(PySequence_Fast_GET_ITEM(container, place), source);
 }
 
 // The item of a subscript that only a whole number or a symbol can be; others read all.
@@ -47,7 +53,7 @@ void Capture::read_item(PyObject* container, PyObject* place) {
   const int source = item->second;
   found->second.erase(item);
   if (found->second.empty()) unread_items_.erase(found);
-  Py_DECREF(import(PySequence_Fast_GET_ITEM(container, index), source));
+  read_unread(PySequence_Fast_GET_ITEM(container, index), source);
 }
 
 // What a function of C found in a tuple: each item that is this object.
@@ -60,7 +66,7 @@ void Capture::read_found(PyObject* tuple, const PyObject* value) {
     if (own == value) read.emplace_back(own, item->second);
     item = own == value ? unread->second.erase(item) : std::next(item);
   }
-  for (const auto& [own, source] : read) Py_DECREF(import(own, source));
+  for (const auto& [own, source] : read) read_unread(own, source);
 }
 
 // A function of Python gets its arguments as they are; a class or an object of the program hands
