@@ -202,7 +202,7 @@ def test_the_limit_of_a_module_names_its_forward():
         (lambda x: (x * 2).detach().requires_grad_(), "before the compiled function"),
         (lambda x: nn.Parameter(x * 2), "make parameters"),
         (lambda x: x * t.zeros(2, requires_grad=True), "make parameters"),
-        (lambda x: x.register_post_accumulate_grad_hook(print), "register hooks before"),
+        (lambda x: x.register_hook(lambda grad, y=x * 2: grad * y), "register hooks before"),
         (lambda x: x * t.rand(2, generator=t.Generator()), "default generator"),
         (lambda x: dynamo.graph_break(), "the program asks"),
         (dynamo.disable(lambda x: x), "taeda.compiler.disable"),

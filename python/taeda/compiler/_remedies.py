@@ -48,7 +48,9 @@ _REMEDIES = (
     ),
     ("__torch_function__", "call the function with plain tensors"),
     ("first import", "import the module before the compiled function is called"),
-    ("hooks", "register hooks before the compiled function is called"),
+    *dict.fromkeys(
+        ("hooks", "hook of the program"), "register hooks before the compiled function is called"
+    ).items(),
     ("generator", "consume the generator before the break, or make a list of it"),
     ("handler of exceptions", "move the break out of the except block"),
     ("not strided", "compile the part that works on dense tensors"),
