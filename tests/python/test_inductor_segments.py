@@ -226,3 +226,23 @@ def test_covariance_of_observations_that_data_tells():
     run = aot_function(picked, kernels)
     for x in (t.tensor([1.0, 3.0, -1.0, 2.0]), -t.ones(4)):
         assert t.allclose(run(x), picked(x), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[:3] * 2,
+        lambda x: x[-2:].exp(),
+        lambda x: x[: x.shape[0] // 2].sum() + x[x.shape[0] // 2 :].prod(),
+        lambda x: t.cdist(x[:, None], x[:, None] * 2).sum(),
+    ],
+)
+def test_gradients_of_parts_of_what_data_tells(f):
+    def picked(x):
+        return f(x[x > 0])
+
+    run = aot_function(picked, kernels, dynamic=True)
+    for values in ([1.0, 3.0, -1.0, 2.0, 0.5], [-1.0, 2.0], [-1.0, -3.0], [4.0, 3.0, 2.0, 1.0]):
+        x = t.tensor(values, requires_grad=True)
+        have, want = (t.autograd.grad(g(x).sum(), x)[0] for g in (run, picked))
+        assert t.allclose(have, want)

@@ -1,6 +1,7 @@
 // Distances between rows: shape rules, and the forms made of other operators.
 #include <cmath>
 
+#include "taeda/core/unbacked.h"
 #include "taeda/ops/cpp_name.h"
 #include "taeda/ops/distance/declarations.h"
 #include "taeda/ops/distance/functions.h"
@@ -45,7 +46,8 @@ SymInt pairs_of_rows(const Tensor& self) {
 // Products of matrices are faster from some number of rows on, and less exact.
 bool goes_by_matmul(const Tensor& x1, const Tensor& x2, double p, int64_t mode) {
   constexpr int64_t kMany = 25;
-  const bool has_many = x1.sym_size(-2) > SymInt(kMany) || x2.sym_size(-2) > SymInt(kMany);
+  const bool has_many =
+      is_known(SymOp::Gt, x1.sym_size(-2), kMany) || is_known(SymOp::Gt, x2.sym_size(-2), kMany);
   return p == 2 && (mode == 1 || (mode == 0 && has_many));
 }
 

@@ -1,5 +1,6 @@
 // Derivative helpers of reductions.
 #include "taeda/ops/reduction/gradients.h"
+#include "taeda/core/unbacked.h"
 
 #include "taeda/ops/functions.h"
 #include "taeda/ops/gradients.h"
@@ -32,6 +33,12 @@ Tensor prod_along(const Tensor& grad, const Tensor& self, const Tensor& result, 
 
 Tensor exclusive_cumprod(const Tensor& x, int64_t dim) {
   const SymInt n = x.sym_size(dim);
+  if (!known(SymOp::Gt, n, 0)) {  // where there may be none, one more is cut off
+    SymIntVec sizes(x.sym_sizes());
+    sizes[static_cast<size_t>(wrap_dim(dim, x.dim()))] = 1;
+    const Tensor ones = x.new_ones(SymIntList(sizes));
+    return taeda::cat({ones, x}, dim).narrow(dim, 0, n).cumprod(dim);
+  }
   const Tensor ones = taeda::ones_like(x.narrow(dim, 0, 1));
   return taeda::cat({ones, x.narrow(dim, 0, n - SymInt(1))}, dim).cumprod(dim);
 }

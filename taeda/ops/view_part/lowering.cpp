@@ -65,8 +65,11 @@ struct Steps {
       // What formulas say for "to the end": no sum with a size may be formed of it.
       if (!at.is_symbolic() && at.expect_int() == std::numeric_limits<int64_t>::max()) return size;
       if (at < SymInt(0)) at = at + size;
-      if (at < SymInt(0)) at = SymInt(0);
-      return at > size ? size : at;
+      // Where only data tells, a run takes the smaller or the larger one.
+      const std::optional<bool> is_before = known(SymOp::Lt, at, 0);
+      at = !is_before ? sym_max(at, 0) : *is_before ? SymInt(0) : at;
+      const std::optional<bool> is_beyond = known(SymOp::Gt, at, size);
+      return !is_beyond ? sym_min(at, size) : *is_beyond ? size : at;
     };
     first = l.integer(clamped(start.value_or(SymInt(0))));
     end = l.integer(clamped(last.value_or(size)));
