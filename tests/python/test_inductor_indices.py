@@ -136,6 +136,18 @@ def test_columns_that_lie_nearly_side_by_side_are_reduced_together():
     assert t.equal(got, compiled(x)) and t.equal(got, (x[..., 0] * x[..., 1]).sum(0))
 
 
+def test_columns_that_fill_no_vector_are_rows():
+    x = t.randn(2, 16, 32, 32).contiguous(memory_format=t.channels_last)
+
+    def f(x):
+        return F.group_norm(x, 2)  # statistics of two chunks per group
+
+    compiled = captured(f, [x], "fake")
+    assert "td_wide_source" in compiled.source()  # vectors are along rows
+    got = captured(f, [x], "fake", "only")(x)
+    assert t.equal(got, compiled(x)) and t.equal(got, f(x))
+
+
 @pytest.mark.parametrize("dtype", [t.uint8, t.int8, t.int16, t.int32])
 def test_integers_of_few_bits_are_read_and_written_together(dtype):
     x = t.randint(-128, 127, (7, 45)).to(dtype)

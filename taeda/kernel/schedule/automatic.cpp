@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kBlockHeight = 64, kBlockWidth = 256;
 // Columns that one thread reduces side by side.
 constexpr int64_t kColumns = 64;
+// Elements that fill a vector.
+constexpr int64_t kFullVector = 16;
 // Steps in memory that leave several elements in a line of the cache.
 constexpr int64_t kNear = 8;
 // Rows of no more elements may be reduced side by side, which reads them lane by lane: a tree for
@@ -321,7 +323,7 @@ bool move_columns_to_end(Kernel& kernel, Loop& loop, const std::vector<const Exp
     if (const auto* inner = std::get_if<Loop>(&step))
       if (is_near_along(kernel, all, inner->axes.back().var)) return false;
   for (size_t i = loop.axes.size(); i-- > 0;)
-    if (is_near_along(kernel, all, loop.axes[i].var)) {
+    if (length_of(loop.axes[i]) >= kFullVector && is_near_along(kernel, all, loop.axes[i].var)) {
       move_to_end(kernel, loop, i);
       return true;
     }
