@@ -121,7 +121,9 @@ def test_a_schedule_of_rates_compiles_no_step_again(rate, momentum):
         params[0].grad = t.ones(4, 3)
         step()
         scheduler.step()
-    assert counters["stats"]["unique_graphs"] == 2, dict(counters["recompile"])
+    # A rate that is a tensor is an input from the first step on.
+    graphs = 1 if isinstance(rate, t.Tensor) and momentum == 0 else 2
+    assert counters["stats"]["unique_graphs"] == graphs, dict(counters["recompile"])
 
 
 @pytest.mark.parametrize("name", FUSED)

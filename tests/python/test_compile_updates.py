@@ -307,3 +307,73 @@ def test_a_cache_by_size_is_filled(name):
     for n in (4, 5, 7, 5, 4):
         assert t.equal(compiled(t.ones(n), one), program(t.ones(n), other))
         assert one == other and [type(key) for key in one] == [int] * len(one)
+
+
+class Notes:
+    """An object whose attributes programs make."""
+
+
+class Noting(nn.Module):
+    def forward(self, x):
+        self.last = x.sum()
+        self.kind = "noted"
+        return x * 2
+
+
+def test_attributes_that_a_first_call_makes_are_no_reason_to_compile_again():
+    notes, module, x = Notes(), Noting(), t.ones(2)
+
+    def program(x):
+        global noted
+        noted = x * 3
+        notes.value = x + 1
+        return module(x)
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    counters.clear()
+    for _ in range(3):
+        assert t.equal(compiled(x), x * 2)
+        assert t.equal(notes.value, x + 1) and t.equal(noted, x * 3) and module.last == 2
+        x = x + 0
+    assert counters["stats"]["unique_graphs"] == 1 and list(vars(notes)) == ["value"]
+    x = t.ones(2)
+    del notes.value
+    assert t.equal(compiled(x), x * 2) and t.equal(notes.value, x + 1)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_an_attribute_that_is_written_and_deleted():
+    def program(notes, x):
+        notes.value = x + 1
+        notes.other = 3
+        del notes.value
+        return x * 2
+
+    compiled = t.compile(program, backend="eager", fullgraph=True)
+    for former in ({}, {"value": 5}, {}, {"value": 5, "other": 7}):
+        notes = Notes()
+        vars(notes).update(former)
+        assert t.equal(compiled(notes, t.ones(2)), t.full((2,), 2.0))
+        assert vars(notes) == {"other": 3}
+
+
+def test_attributes_keep_their_order():
+    def program(notes, x):
+        notes.b = x + 1
+        notes.a = 3
+        notes.b = x
+        return x * 2
+
+    def listed(notes, x):
+        program(notes, x)
+        return list(vars(notes)), len(vars(notes))
+
+    for former in ({}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, {}):
+        expected, notes = Notes(), Notes()
+        for one in (expected, notes):
+            vars(one).update(former)
+        program(expected, t.ones(2))
+        kept = list(vars(expected))
+        t.compile(program, backend="eager", fullgraph=True)(notes, t.ones(2))
+        assert list(vars(notes)) == kept
+        assert t.compile(listed, backend="eager", fullgraph=True)(notes, t.ones(2)) == (kept, 2)

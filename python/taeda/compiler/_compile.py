@@ -351,7 +351,9 @@ class _Siblings(weakref.WeakSet):
         self.key = key
 
     def __call__(self):
-        return [*self, *_kept.get(self.key, ())]
+        # Other threads add to the set meanwhile.
+        alive = [reference() for reference in self.data.copy()]
+        return [*(one for one in alive if one is not None), *_kept.get(self.key, ())]
 
     def keep(self, versions):
         """Keeps what the latest callables compiled, of the latest codes."""

@@ -75,6 +75,15 @@ PyObject* Capture::class_attribute(PyTypeObject* type, PyObject* name) {
   return bind(found, nullptr, type, name);
 }
 
+// What a class has itself. Those of C keep it with the interpreter since Python 3.12.
+static Owned own_names(PyTypeObject* type) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return Owned(PyType_GetDict(type));
+#else
+  return Owned(Py_XNewRef(type->tp_dict));
+#endif
+}
+
 // A value that an attribute of a class gives as it is, to its instances, too.
 static bool is_plain_value(PyObject* value) {
   return value == nullptr || Py_TYPE(value)->tp_descr_get == nullptr;
@@ -92,12 +101,13 @@ PyObject* Capture::class_lookup(PyTypeObject* type, PyObject* name, bool& is_wri
           return w.type == base && PyUnicode_Compare(w.name, name) == 0;
         });
     if (write == class_writes_.end()) {
-      const int is_there = base->tp_dict == nullptr ? 0 : PyDict_Contains(base->tp_dict, name);
+      const Owned names = own_names(base);
+      const int is_there = names ? PyDict_Contains(names.get(), name) : 0;
       need(is_there);
       if (!is_there) continue;
       if (!is_deleted) return _PyType_Lookup(type, name);
       // The program's class still has another.
-      PyObject* found = need(PyDict_GetItemWithError(base->tp_dict, name));
+      PyObject* found = need(PyDict_GetItemWithError(names.get(), name));
       if (!is_plain_value(found)) throw Break{"what a base has behind a deleted attribute"};
       const int place = pin(reinterpret_cast<PyObject*>(base));
       check_class(base);

@@ -686,13 +686,16 @@ PyObject* Capture::dict_get(PyObject* dict, PyObject* given) {
 }
 
 // Of a key that is written: whether it is there tells where it goes; its value does not matter.
+// A run writes a constant key as the program does, there or not: who looks at the order of the
+// dict opens it, which guards all keys.
 void Capture::note_place(Twin& twin, PyObject* dict, PyObject* key) {
   int path = -1;
-  PyObject* real_key = is_constant_key(key) ? key : real_key_of(key, &path);
-  if (real_key == nullptr || !settle_addresses(key)) {
+  const bool is_constant = is_constant_key(key);
+  if (!(is_constant || real_key_of(key, &path) != nullptr) || !settle_addresses(key)) {
     dict_get(dict, key);
     return;
   }
+  if (is_constant) return;
   const int is_known = PyDict_Contains(dict, key);
   const int is_missing = PySet_Contains(twin.missing.get(), key);
   for (const int answer : {is_known, is_missing}) need(answer);
@@ -729,6 +732,10 @@ bool Capture::dict_delete(PyObject* dict, PyObject* given) {
   PyObject* key = constant.get();
   PyObject* item = dict_get(dict, key);
   if (item == nullptr) return false;
+  // One that was written says nothing of the program's.
+  if (const Twin* twin = twin_of(dict); twin != nullptr && !twin->is_open && is_constant_key(key) &&
+                                        PyDict_Contains(twin->seen.get(), key) == 0)
+    check_key(contains_at_first(*twin, key), *twin, key, -1);
   if (twin_of(dict) != nullptr && is_noticed(item))
     throw Break{std::string("the end of an object of class ") + Py_TYPE(item)->tp_name};
   need(delete_dict_item(dict, key));
