@@ -440,7 +440,8 @@ void GraphLowering::lower_write(const Node& node) {
   value.root = static_cast<int>(program_->values.size());
   value.is_kept = true;
   value.num_uses = 0;
-  program_->writes.push_back({value.root, program_->memories[old.geometry.memory].number, &source});
+  program_->writes.push_back({value.root, program_->memories[old.geometry.memory].number,
+                              by_node_.at(from).at(0), &source});
   program_->values.push_back(std::move(value));
   handles_.emplace_back();
 }

@@ -95,7 +95,8 @@ class MemoryAssigner {
 
   void give_called(int index) {
     TensorValue& value = program_.values[index];
-    if (value.root != index) return;
+    // Note [Partial writes]
+    if (value.root != index || value.geometry.memory >= 0) return;
     value.geometry.memory =
         add(Memory::Kind::Called, value.fake.dtype(), extent_of(*program_.pool, value.geometry));
   }

@@ -7,6 +7,7 @@
 
 #include "taeda/fx/bind.h"
 #include "taeda/inductor/join.h"
+#include "taeda/inductor/partial_writes.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/inductor/product_blocks.h"
 #include "taeda/inductor/product_families.h"
@@ -100,6 +101,7 @@ CallStep CompiledGraph::Parts::call_step(const Unit& unit, const Group& group) c
 
 void CompiledGraph::Parts::make_steps(const PlanOptions& options) {
   Stopwatch watch;
+  write_parts_in_place(*program);
   find_units(*program);
   seconds.emplace_back("units", watch.lap());
   Fused fused = fuse(*program);

@@ -49,6 +49,8 @@ struct CallArgument {
   bool is_list = false;
 };
 
+struct PartialWriter;
+
 // An operator that runs as it is: a library's product, or one without a lowering.
 struct Call {
   dispatch::Operator* op;
@@ -59,6 +61,7 @@ struct Call {
   bool draws = false;        // random numbers, or has another effect: such calls keep their order
   int after = -1;            // the call before it that draws
   bool only_checks = false;  // has a lowering, which would not look at indices
+  const PartialWriter* in_place = nullptr;  // Note [Partial writes] in partial_writes.h
 };
 
 // Note [Random numbers of a plan]: a run reserves parts of the default generator's stream in the
@@ -121,6 +124,7 @@ struct Unit {
 struct Write {
   int value;                 // in the memory of the input
   int input;                 // its number
+  int from;                  // the value that is copied
   const Definition* source;  // of the elements
   bool is_stored = false;    // the source lies in memory of its own before
 };
@@ -133,7 +137,8 @@ struct Program {
   std::vector<Stream> streams;
   std::vector<TensorValue> values;
   std::vector<Write> writes;
-  bool has_late_writes = false;  // behind everything else: Note [Writes to inputs]
+  std::vector<Write> partial_writes;  // by calls: Note [Partial writes] in partial_writes.h
+  bool has_late_writes = false;       // behind everything else: Note [Writes to inputs]
   std::vector<Memory> memories;
   std::vector<Unit> units;  // in an order in which they can run
   // By definition and by reduction: the unit that computes it; -1 where it is computed in place.

@@ -16,6 +16,7 @@
 #include "taeda/core/generator.h"
 #include "taeda/dispatch/dispatcher.h"
 #include "taeda/fx/bind.h"
+#include "taeda/inductor/partial_writes.h"
 #include "taeda/inductor/plan_parts.h"
 #include "taeda/ops/functions.h"
 
@@ -109,6 +110,8 @@ class Run {
   void reserve_streams(int call);
   // False where an index is out of range.
   bool run_steps();
+  // Brings elements of inputs back that calls replaced: Note [Partial writes].
+  void undo_partial_writes();
   // Writes to inputs are there; those of inputs that were laid out anew are brought back.
   void count_writes(const std::vector<Value>& inputs);
   std::vector<Value> results();
@@ -126,6 +129,7 @@ class Run {
   template <class Of>
   void push_arguments(size_t step, dispatch::Stack& stack, Of&& tensor);
   void run_call(size_t step);
+  bool run_partial_write(size_t step);
   void check_form(const KernelStep& kernel) const;
   bool run_step(size_t step, bool is_checked, bool is_timed);
   // Products side by side, and those that are large one by one.
@@ -155,10 +159,17 @@ class Run {
   bool compare_forms(FunctionRef<bool(bool is_native)> run, bool is_native,
                      const std::vector<int>& written, const std::string& text);
 
+  // What brings elements back that a call replaced.
+  struct Undo {
+    dispatch::Operator* write;
+    dispatch::Stack arguments;
+  };
+
   CompiledGraph::Parts& plan_;
   const Program& program_;
   RunState& state_;
   Tensor arena_;
+  std::vector<Undo> undos_;
 };
 
 // An input of the dtype and rank that were traced.
@@ -407,6 +418,35 @@ void Run::run_call(size_t index) {
                        next, " tensors where the trace had ", step.call->results.size());
   stack.clear();
   if (step.call->draws) reserve_streams(step.call->number);
+}
+
+// False where the elements to be replaced cannot be read: an index is out of range.
+bool Run::run_partial_write(size_t index) {
+  const PartialWriter& writer = *plan_.steps[index].call->call->in_place;
+  dispatch::Stack& stack = state_.stack;
+  push_arguments(index, stack, [this](int value) { return tensor_of(value); });
+  const auto places = stack.begin() + static_cast<ptrdiff_t>(writer.num_places);
+  dispatch::Stack old(stack.begin(), places);
+  old.insert(old.end(), writer.more_to_read.begin(), writer.more_to_read.end());
+  try {
+    dispatch::call_boxed(*writer.read, old);
+  } catch (const Error&) {
+    return false;
+  }
+  Undo& undo = undos_.emplace_back();
+  undo.write = writer.write_back;
+  undo.arguments.assign(stack.begin(), places);
+  undo.arguments.push_back(std::move(old.at(0)));
+  undo.arguments.insert(undo.arguments.end(), writer.more_to_write_back.begin(),
+                        writer.more_to_write_back.end());
+  dispatch::call_boxed(*writer.write, stack);
+  stack.clear();
+  return true;
+}
+
+void Run::undo_partial_writes() {
+  for (; !undos_.empty(); undos_.pop_back())
+    dispatch::call_boxed(*undos_.back().write, undos_.back().arguments);
 }
 
 // The first exception of some threads.
@@ -688,6 +728,8 @@ bool Run::run_step(size_t index, bool is_checked, bool is_timed) {
     is_good = run_both_forms(index);
   else if (step.call && step.call->product)
     is_good = run_product(index, true);
+  else if (step.call && step.call->call->in_place)
+    is_good = run_partial_write(index);
   else if (step.call)
     run_call(index);
   else
@@ -697,14 +739,16 @@ bool Run::run_step(size_t index, bool is_checked, bool is_timed) {
 }
 
 void Run::count_writes(const std::vector<Value>& inputs) {
-  for (const Write& write : program_.writes) {
+  const auto count = [&](const Write& write) {
     const Tensor& t = inputs[static_cast<size_t>(write.input)].get<Tensor>();
     const Tensor& held = state_.holders[state_.layout->shapes[write.value].memory];
     if (!held.is_same(t))
       t.copy_(held);
     else
       autograd::count_write(t);
-  }
+  };
+  std::ranges::for_each(program_.writes, count);
+  std::ranges::for_each(program_.partial_writes, count);
 }
 
 std::vector<Value> Run::results() {
@@ -758,12 +802,21 @@ std::vector<Value> CompiledGraph::run(const std::vector<Value>& inputs) {
     if (run.has_other_places(inputs)) return plan.eager(inputs);
     run.take_memory();
     run.reserve_streams(-1);
-    for (const Write& write : plan.program->writes)
-      autograd::before_write(inputs[static_cast<size_t>(write.input)].get<Tensor>());
-    if (run.run_steps()) {
+    for (const auto* writes : {&plan.program->writes, &plan.program->partial_writes})
+      for (const Write& write : *writes)
+        autograd::before_write(inputs[static_cast<size_t>(write.input)].get<Tensor>());
+    bool is_good = false;
+    try {
+      is_good = run.run_steps();
+    } catch (...) {
+      run.undo_partial_writes();
+      throw;
+    }
+    if (is_good) {
       run.count_writes(inputs);
       return run.results();
     }
+    run.undo_partial_writes();
   }
   // The inputs are as they were, so eager operators find the same index and say what is wrong.
   if (before) generator.set_state(*before);
