@@ -338,9 +338,10 @@ def test_a_module_that_compiled_itself_is_collected(is_called):
             return x + self.shift()
 
         def shift(self):
-            return len(kept)
+            return len(kept)  # noqa: F821
 
-    model, kept = Model(), []
+    kept = []
+    model = Model()
     kept.append(model)  # around methods of the class, which guards look at
     model.compile(backend="eager")
     if is_called:

@@ -1,16 +1,16 @@
 """Graphs of the tensors inside of wrappers, in place of graphs whose calls wrappers answer.
 
 A wrapper is an object of a class with `__torch_dispatch__`, `__tensor_flatten__` and
-`__tensor_unflatten__`. The captured graph is traced on wrappers that are made of fake tensors: their
-handlers answer while it is traced, and what is left are operators on the tensors inside, which any
-backend compiles. A run takes the tensors inside, which the capture has as inputs of their own, and
-puts its results together.
+`__tensor_unflatten__`. The captured graph is traced on wrappers that are made of fake tensors:
+their handlers answer while it is traced, and what is left are operators on the tensors inside,
+which any backend compiles. A run takes the tensors inside, which the capture has as inputs of their
+own, and puts its results together.
 
 Gradients are those of wrappers, as eager has them: autograd records calls on wrappers, and handlers
-answer the operators of its backward. So the joint graph is traced with autograd's backward as a part
-of it, and the compiled program has one node in autograd's graph (`CompiledFunction`). What the compiled
-backward does not serve, gradients of gradients and gradients of another structure than that of the
-results, autograd computes from the captured graph, on inputs that are kept.
+answer the operators of its backward. So the joint graph is traced with autograd's backward as a
+part of it, and the compiled program has one node in autograd's graph (`CompiledFunction`). What the
+compiled backward does not serve, gradients of gradients and gradients of another structure than
+that of the results, autograd computes from the captured graph, on inputs that are kept.
 
 What a class does beside that (attributes that its two methods do not tell, inputs that change their
 attributes, results with memory in common where there are gradients) leaves the graph as it is:
@@ -34,7 +34,7 @@ __all__ = ["compile_inside"]
 _NUMBERS = (taeda.SymInt, taeda.SymFloat, taeda.SymBool)
 
 
-class _NotServed(Exception):
+class _NotServedError(Exception):
     """The graph runs as it is."""
 
 
@@ -108,11 +108,11 @@ class _Parts:
 
     def add(self, value):
         """A slot, a _Wrapper, or the constant itself."""
-        if isinstance(value, _NUMBERS) or isinstance(value, taeda.Tensor):
+        if isinstance(value, (*_NUMBERS, taeda.Tensor)):
             if is_traceable_wrapper_subclass(value):
                 return self._of_wrapper(value)
             if not _is_plain(value):
-                raise _NotServed
+                raise _NotServedError
             self.leaves.append(value)
             return _Slot(len(self.leaves) - 1)
         return value
@@ -122,7 +122,7 @@ class _Parts:
 
     def _of_wrapper(self, wrapper):
         if not _C._is_memoryless(wrapper):
-            raise _NotServed
+            raise _NotServedError
         names, context = wrapper.__tensor_flatten__()
         _check_context(context)
         parts = [self.add(getattr(wrapper, name)) for name in names]
@@ -132,7 +132,7 @@ class _Parts:
 
 def _check_context(context):
     if any(isinstance(leaf, taeda.Tensor) for leaf in pytree.tree_leaves(context)):
-        raise _NotServed
+        raise _NotServedError
 
 
 def _is_plain(value):
@@ -172,7 +172,7 @@ class _Program:
         for i, wrapper in enumerate(self.wrappers):
             value = values[i] if wrapper is None else wrapper.made(values)
             if wrapper is not None and not _tells_all(value, self.reals[i]):
-                raise _NotServed
+                raise _NotServedError
             if i in needed:
                 value = (value.detach() if wrapper is None else value).requires_grad_()
             given.append(value)
@@ -186,7 +186,7 @@ class _Program:
             results = self.module.forward(*given)
         for value, state in zip(given, before, strict=True):
             if not _is_same_state(self._state(value), state):
-                raise _NotServed
+                raise _NotServedError
         return given, list(results)
 
     @staticmethod
@@ -225,7 +225,7 @@ def _taken_apart(results, given):
             again = how.made(dict(enumerate(parts.leaves)))
             is_whole = _tells_all(again, result) and _tells_all(result, again)
             if not is_whole or again.shape != result.shape:
-                raise _NotServed
+                raise _NotServedError
     return made, parts.leaves
 
 
@@ -270,8 +270,8 @@ def _mode_of(leaves):
 def compile_inside(module, inputs, objects, compile_plain):
     """The captured graph as a function of its inputs; None where it must run as it is.
 
-    inputs: fake tensors. objects: by input the program's object, how it is taken apart, or None, and
-    whether the graph writes to it.
+    inputs: fake tensors. objects: by input the program's object, how it is taken apart, or None,
+    and whether the graph writes to it.
     compile_plain: compiles a GraphModule of plain tensors, with examples.
     """
     needed = [
@@ -286,7 +286,7 @@ def compile_inside(module, inputs, objects, compile_plain):
                 return None
             return _Training(program, set(needed), compile_plain)
         return _without_gradients(program, compile_plain)
-    except _NotServed:
+    except _NotServedError:
         return None
 
 
@@ -378,7 +378,7 @@ class _Tangent:
         parts = _Parts()
         try:
             how = parts.add(grad)
-        except _NotServed:
+        except _NotServedError:
             return None
         looks = looks if self.looks is None else self.looks
 
@@ -443,9 +443,9 @@ class _Joint:
         self.are_needed = [isinstance(r, taeda.Tensor) and r.requires_grad for r in results]
         made, values = _taken_apart(results, given)
         if _have_common_histories(given, results) or _share_memory(made, values, leaves):
-            raise _NotServed
+            raise _NotServedError
         if any(result.is_leaf for result in self._that_have_gradients(results)):
-            raise _NotServed
+            raise _NotServedError
         return made, values
 
     def _trace(self, leaves, examples, mode, compile_plain):
@@ -474,7 +474,7 @@ class _Joint:
         # Statistics of a normalization, and the like.
         self.written = [self.program.places[i] for i in written]
         if not self.program.are_inside.isdisjoint(self.written):
-            raise _NotServed
+            raise _NotServedError
         self.draws = any(map(_draws, joint.graph.nodes))
         forward, backward = min_cut_rematerialization_partition(
             joint, None, num_fwd_outputs=len(written) + self.num_values
@@ -523,7 +523,7 @@ class _Joint:
             parts = _Parts()
             try:
                 how = parts.add(grad)
-            except _NotServed:
+            except _NotServedError:
                 return None
             if self.has_symbols:
                 return None
@@ -628,7 +628,7 @@ class _Training:
         if self.tangents is not None:
             tangents, self.tangents = self.tangents, None
             self.num_structures += 1
-            with contextlib.suppress(_NotServed):
+            with contextlib.suppress(_NotServedError):
                 self.joint = _Joint(self.program, self.needed, self.compile_plain, tangents)
         return CompiledFunction.apply(self, *args)
 

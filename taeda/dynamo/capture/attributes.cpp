@@ -779,7 +779,8 @@ void Capture::set_attribute(PyObject* object, PyObject* name, PyObject* value, b
                                 : call_nested(method.get(), {object, value}));
     return;
   }
-  if (type->tp_dictoffset == 0) {  // an error, which C says
+  // An error, which C says. Other classes of C may keep attributes elsewhere.
+  if (type->tp_dictoffset == 0 && type->tp_setattro == PyObject_GenericSetAttr) {
     need(PyObject_GenericSetAttr(object, name, value));
     return;
   }
