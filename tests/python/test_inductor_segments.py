@@ -275,3 +275,19 @@ def test_what_is_asked_of_a_part_at_places_from_data(f, good, bad, backend):
     for g in (part, run):
         with pytest.raises((RuntimeError, IndexError)):
             g(x, t.tensor(bad))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x, n: x[:, :n], lambda x, n: x[:, n:], lambda x, n: x[:, n:-1]]
+)
+@pytest.mark.parametrize("traced", [2, -1])
+def test_writes_to_a_part_at_places_from_data(f, traced):
+    def written(x, place):
+        y = x.sin()
+        f(y, place.item()).mul_(2)
+        return y
+
+    run = aot_function(written, kernels)
+    x = t.randn(2, 5)
+    for place in (traced, 3, -2, 0, 9, -9):
+        assert t.equal(run(x, t.tensor(place)), written(x, t.tensor(place)))
