@@ -44,6 +44,14 @@ bool expect_size(const SymInt& a) {
   return symbolic_rules.expect_size(a);
 }
 
+void learn(SymOp op, const SymInt& a, const SymInt& b) {
+  if (!is_plain(a, b) && symbolic_rules.learn) symbolic_rules.learn(op, a, b);
+}
+
+void learn_size(const SymInt& a) {
+  if (a.is_symbolic() && symbolic_rules.learn_size) symbolic_rules.learn_size(a);
+}
+
 SymInt number_of(const char* function, SymIntList of) {
   TAEDA_INTERNAL_CHECK(symbolic_rules.number_of, "symbolic numbers without their rules");
   return symbolic_rules.number_of(function, of);

@@ -17,6 +17,8 @@ struct UnbackedRules {
   bool (*likely)(SymOp op, const SymInt& a, const SymInt& b);
   bool (*expect)(SymOp op, const SymInt& a, const SymInt& b);
   bool (*expect_size)(const SymInt& a);
+  void (*learn)(SymOp op, const SymInt& a, const SymInt& b);
+  void (*learn_size)(const SymInt& a);
   SymInt (*number_of)(const char* function, SymIntList of);
   std::optional<bool> (*lies_within)(const SymNode& number, double low, double high);
 };
@@ -36,6 +38,9 @@ TAEDA_API bool is_likely(SymOp op, const SymInt& a, const SymInt& b);
 TAEDA_API bool expect(SymOp op, const SymInt& a, const SymInt& b);
 // States that a number is a size: not negative, and neither 0 nor 1 where shape rules ask.
 TAEDA_API bool expect_size(const SymInt& a);
+// The same of a number that a rule made, where they follow from how it did so: nothing checks them.
+TAEDA_API void learn(SymOp op, const SymInt& a, const SymInt& b);
+TAEDA_API void learn_size(const SymInt& a);
 // A number that only a run tells: this function of these numbers, the same one for the same ones.
 // At least one of them is symbolic.
 TAEDA_API SymInt number_of(const char* function, SymIntList of);

@@ -426,26 +426,21 @@ class AttentionFinder final : public dispatch::Mode {
     const auto with_heads = [dim](const Tensor& t) { return dim == 4 ? t : t.unsqueeze(1); };
     const Tensor query = with_heads(scores.query.tensor), value = with_heads(given),
                  key = with_heads(scores.transposed_key.tensor.transpose(-2, -1));
-    Tensor mask, is_left_out;
+    Tensor mask;
     if (scores.mask.tensor.defined()) {
-      const auto with_all = [dim](Tensor seen) {
-        if (dim == 3 && seen.dim() == 3) seen = seen.unsqueeze(1);
-        while (seen.dim() < 4) seen = seen.unsqueeze(0);
-        return seen;
-      };
-      mask = with_all(added_mask(scores));
+      mask = added_mask(scores);
       if (mask.dtype() != query.dtype()) return {};
-      if (!scores.is_fill)
-        is_left_out = mask.eq(Scalar(-kInfinity)).all(-1, true);
-      else if (scores.fill == -kInfinity)
-        is_left_out = with_all(scores.mask.tensor).all(-1, true);
+      if (dim == 3 && mask.dim() == 3) mask = mask.unsqueeze(1);
+      while (mask.dim() < 4) mask = mask.unsqueeze(0);
     }
     constexpr int64_t kOnePass = 1;
     if (_fused_sdp_choice(query, key, value, mask, 0, false, scores.scale) != kOnePass) return {};
-    Tensor made = std::get<0>(_scaled_dot_product_flash_attention_for_cpu(
-        query, key, value, 0, false, mask, scores.scale));
-    if (is_left_out.defined())
-      made = made.masked_fill(is_left_out, Scalar(std::numeric_limits<double>::quiet_NaN()));
+    const auto [sums, logsumexp] = _scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, 0, false, mask, scores.scale);
+    // Where all scores are -inf these are zeros and a negative zero; a softmax gives NaN.
+    const Tensor without_weight = logsumexp.eq(Scalar(0.0)).logical_and(logsumexp.signbit());
+    const Tensor made = sums.masked_fill(without_weight.unsqueeze(-1),
+                                         Scalar(std::numeric_limits<double>::quiet_NaN()));
     return dim == 4 ? made : made.squeeze(1);
   }
 

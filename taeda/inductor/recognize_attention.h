@@ -9,9 +9,9 @@
 // float for half types. A product of the softmax with something then becomes attention in one pass,
 // where that takes these operands; where gradients are recorded, for long rows alone, since it
 // computes scores again for them. It holds no matrix of scores and sums in another order, so
-// results differ by rounding. Rows without a place that the mask leaves are NaN, as they are in the
-// program, or the mean of all values where a finite number was filled in. What was spelled out is
-// part of the trace as well, and dropped where nothing else reads it.
+// results differ by rounding. Rows whose scores are all -inf, by a mask or by overflow, are NaN, as
+// they are in the program; where a finite number was filled in, they are the mean of all values.
+// What was spelled out is part of the trace as well, and dropped where nothing else reads it.
 #pragma once
 
 #include "taeda/dispatch/modes.h"

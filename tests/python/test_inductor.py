@@ -2,6 +2,7 @@
 
 import pytest
 from taeda._inductor import compile
+from taeda.fx.aot import aot_function
 from taeda.fx.experimental.proxy_tensor import make_fx
 
 import taeda as t
@@ -521,6 +522,28 @@ def test_tensors_without_memory_of_their_own():
     compiled = captured(lambda x: x + 1, [c])
     assert same(compiled(c.conj()), c.conj() + 1)
     assert same(compiled(c.conj().imag + c), c.conj().imag + c + 1)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda z: z.real + 1,
+        lambda z: z.imag * 2,
+        lambda z: z.conj(),
+        lambda z: z.conj().sin().real,
+        lambda z: z.mul_(2) + 1,
+    ],
+)
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("sign", [t.conj, lambda z: t._neg_view(z.conj())])
+def test_conjugate_and_negative_inputs(f, dynamic, sign):
+    made = t.randn(4, dtype=t.complex64), t.randn(4, dtype=t.complex64)
+    compiled = aot_function(
+        f, lambda gm, inputs: compile(gm, inputs, native="never"), dynamic=dynamic
+    )
+    for z in made:
+        x, y = sign(z.clone()), sign(z.clone())
+        assert same(compiled(x), f(y)) and same(x, y)
 
 
 def test_inputs_that_share_memory_in_the_trace():

@@ -215,6 +215,53 @@ def test_rows_without_a_place_are_nan_as_in_eager(fills):
     t.testing.assert_close(have, want, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.bfloat16])
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_rows_whose_scores_overflow_are_nan_as_in_eager(dtype, is_masked):
+    large = 1e200 if dtype == t.float64 else 1e20
+
+    def f(q, k, v):
+        scores = q @ k.mT
+        if is_masked:
+            scores = scores.masked_fill(LATER, -INF)
+        return scores.softmax(-1) @ v
+
+    q, k, v = (x.abs().to(dtype) for x in tensors())
+    inputs = [q, k, v]
+    compiled = captured(f, inputs)
+    assert called(compiled) == [ATTENTION]
+    q[:, :, 2] *= -large
+    k *= large
+    q[:, :, 3:] = 0
+    have, want = compiled(*inputs), f(*inputs)
+    assert want[:, :, 2].isnan().all() and not want[:, :, 3:].isnan().any()
+    t.testing.assert_close(have, want, equal_nan=True, rtol=2e-2, atol=2e-2)
+
+
+def test_rows_of_no_keys_are_zero_as_in_eager():
+    def f(q, k, v, takes):
+        k, v = k[:, :, takes], v[:, :, takes]
+        return (q @ k.mT).softmax(-1) @ v
+
+    inputs = tensors()
+    compiled = captured(f, [*inputs, LATER[2]])
+    for takes in (LATER[2], LATER[-1]):
+        t.testing.assert_close(compiled(*inputs, takes), f(*inputs, takes))
+
+
+def test_attention_of_the_user_has_zeros_where_a_mask_leaves_nothing():
+    closed = LATER.clone()
+    closed[2] = True
+
+    def f(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, closed.logical_not())
+
+    inputs = tensors()
+    have = captured(f, inputs)(*inputs)
+    assert not have[:, :, 2].any()
+    t.testing.assert_close(have, f(*inputs))
+
+
 @pytest.mark.parametrize("by_where", [True, False])
 @pytest.mark.parametrize("fill", [-1e9, t.finfo(t.float32).min])
 def test_rows_without_a_place_are_means_where_a_finite_number_is_filled_in(by_where, fill):

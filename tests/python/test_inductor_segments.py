@@ -246,3 +246,48 @@ def test_gradients_of_parts_of_what_data_tells(f):
         x = t.tensor(values, requires_grad=True)
         have, want = (t.autograd.grad(g(x).sum(), x)[0] for g in (run, picked))
         assert t.allclose(have, want)
+
+
+@pytest.mark.parametrize(
+    "f, good, bad",
+    [
+        (lambda x, n: x[:, n + 2 :].amax(1), 1, 3),
+        (lambda x, n: x[:, :n].max() * 2, 2, 0),
+        (lambda x, n: x[:, n:].argmax(1), -2, 5),
+        (lambda x, n: x[0, n:][0] + 1, 4, 5),
+        (lambda x, n: x[:, n:].unfold(1, 3, 1) + 1, 2, 3),
+        (lambda x, n: x[:, n:].sin() + t.arange(3), 2, 1),
+    ],
+)
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager", "kernels"])
+def test_what_is_asked_of_a_part_at_places_from_data(f, good, bad, backend):
+    def part(x, place):
+        return f(x, place.item())
+
+    t._dynamo.reset()
+    run = (
+        aot_function(part, kernels)
+        if backend == "kernels"
+        else t.compile(part, backend=backend, fullgraph=True)
+    )
+    x = t.arange(10.0).reshape(2, 5)
+    assert t.equal(run(x, t.tensor(good)), part(x, t.tensor(good)))
+    for g in (part, run):
+        with pytest.raises((RuntimeError, IndexError)):
+            g(x, t.tensor(bad))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x, n: x[:, :n], lambda x, n: x[:, n:], lambda x, n: x[:, n:-1]]
+)
+@pytest.mark.parametrize("traced", [2, -1])
+def test_writes_to_a_part_at_places_from_data(f, traced):
+    def written(x, place):
+        y = x.sin()
+        f(y, place.item()).mul_(2)
+        return y
+
+    run = aot_function(written, kernels)
+    x = t.randn(2, 5)
+    for place in (traced, 3, -2, 0, 9, -9):
+        assert t.equal(run(x, t.tensor(place)), written(x, t.tensor(place)))

@@ -62,8 +62,6 @@ def _placeholder_inputs(gm, example_inputs):
         val = node.meta.get("val", given)
         if isinstance(val, _C.Tensor) and isinstance(given, _C.Tensor) and val is not given:
             val = val.detach().requires_grad_(given.requires_grad)
-        if isinstance(val, _C.Tensor) and (val.is_conj() or val.is_neg()):
-            val = val.resolve_conj().resolve_neg()
         inputs.append(val)
     return inputs
 

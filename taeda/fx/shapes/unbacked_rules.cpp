@@ -40,36 +40,31 @@ bool likely_of(SymOp op, const SymInt& a, const SymInt& b) {
   return guess && guess->integer != 0;
 }
 
-// What rules expect of numbers that they made (the length of a slice) is given.
-class RuleNumbers {
- public:
-  RuleNumbers(ShapeEnv& env, const Expr* e) : env_(env), is_given_(env.has_function_of(e)) {
-    if (is_given_) env_.assert_given(true);
-  }
-  ~RuleNumbers() {
-    if (is_given_) env_.assert_given(false);
-  }
-  RuleNumbers(const RuleNumbers&) = delete;
-
- private:
-  ShapeEnv& env_;
-  bool is_given_;
-};
-
 bool expect_of(SymOp op, const SymInt& a, const SymInt& b) {
   const Relation r(op, a, b);
-  if (!r.env) return holds(op, a, b);
-  const RuleNumbers own(*r.env, r.condition);
-  return r.env->expect_true(r.condition);
+  return r.env ? r.env->expect_true(r.condition) : holds(op, a, b);
 }
 
 bool expect_size_of(const SymInt& a) {
   if (!expect_of(SymOp::Ge, a, 0)) return false;
-  if (const SymExprNode* node = node_of(a)) {
-    const RuleNumbers own(node->env(), node->expr());
-    node->env().check_is_size(node->expr());
-  }
+  if (const SymExprNode* node = node_of(a)) node->env().check_is_size(node->expr());
   return true;
+}
+
+void learn_of(SymOp op, const SymInt& a, const SymInt& b) {
+  const Relation r(op, a, b);
+  if (!r.env) return;
+  r.env->assert_given(true);
+  r.env->expect_true(r.condition);
+  r.env->assert_given(false);
+}
+
+void learn_size_of(const SymInt& a) {
+  const SymExprNode* node = node_of(a);
+  if (!node) return;
+  node->env().assert_given(true);
+  node->env().check_is_size(node->expr());
+  node->env().assert_given(false);
 }
 
 SymInt new_number_of(const char* function, SymIntList of) {
@@ -93,9 +88,10 @@ std::optional<bool> lies_within_of(const SymNode& number, double low, double hig
          env.evaluate(env.pool().make(ExprOp::Ge, e, limit(low)));
 }
 
-const bool is_registered = (set_unbacked_rules({&known_of, &likely_of, &expect_of, &expect_size_of,
-                                                &new_number_of, &lies_within_of}),
-                            true);
+const bool is_registered =
+    (set_unbacked_rules({&known_of, &likely_of, &expect_of, &expect_size_of, &learn_of,
+                         &learn_size_of, &new_number_of, &lies_within_of}),
+     true);
 
 }  // namespace
 }  // namespace taeda::fx

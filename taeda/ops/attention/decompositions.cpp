@@ -41,11 +41,11 @@ TAEDA_DECOMPOSITION(_scaled_dot_product_flash_attention_for_cpu,
                      bool is_causal, const Tensor& attn_mask, std::optional<double> scale)) {
   const attention::Scores s(query, key, value, is_causal, attn_mask, scale);
   const Tensor output = s.weights.matmul(s.value).to(query.dtype());
-  // Queries that see no key have the sum 1.
+  // Queries that see no key have the sum 1, with a negative zero as its logarithm.
   const int64_t dims[] = {-1};
   const Tensor sums = s.scaled.logsumexp(IntList(dims));
   const Tensor logsumexp =
-      sums.masked_fill(sums.eq(Scalar(-std::numeric_limits<double>::infinity())), Scalar(0.0));
+      sums.masked_fill(sums.eq(Scalar(-std::numeric_limits<double>::infinity())), Scalar(-0.0));
   return {in_memory_as(output, query), heads_inside(logsumexp)};
 }
 

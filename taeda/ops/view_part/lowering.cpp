@@ -64,7 +64,10 @@ struct Steps {
     const auto clamped = [&size](SymInt at) {
       // What formulas say for "to the end": no sum with a size may be formed of it.
       if (!at.is_symbolic() && at.expect_int() == std::numeric_limits<int64_t>::max()) return size;
-      if (at < SymInt(0)) at = at + size;
+      // Where only data tells, a run finds out: 1 for what counts from the end, 0 for others.
+      const std::optional<bool> from_end = known(SymOp::Lt, at, 0);
+      if (!from_end) at = at + size * sym_max(sym_min(-at, 1), 0);
+      if (from_end == true) at = at + size;
       // Where only data tells, a run takes the smaller or the larger one.
       const std::optional<bool> is_before = known(SymOp::Lt, at, 0);
       at = !is_before ? sym_max(at, 0) : *is_before ? SymInt(0) : at;

@@ -91,14 +91,14 @@ Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<SymInt> start
     offset = offset + *first * strides[dim];
   } else {
     offset = number_of("offset of slice", {offset, *start, size, strides[dim]});
-    expect(SymOp::Ge, offset, 0);
+    learn(SymOp::Ge, offset, 0);
   }
   std::optional<SymInt> length = first && last ? distance(*first, *last, step) : std::nullopt;
   if (!length) {
     const SymInt to = is_open ? size : *end;
     length = number_of("length of slice", {size, start.value_or(0), to, step});
-    expect_size(*length);
-    expect(SymOp::Le, *length, size);
+    learn_size(*length);
+    learn(SymOp::Le, *length, size);
   }
   sizes[dim] = *length;
   strides[dim] = stepped(strides[dim], step);

@@ -221,11 +221,15 @@ class QueryPanels {
     Acc factors[kMaxLanes];
     for (int j = 0; j < nr; ++j) {
       const Acc total = total_[panel * kMaxLanes + j], largest = largest_[panel * kMaxLanes + j];
-      const Acc sum = total == 0 ? Acc(1) : total;
+      // Without a weight the sum is taken for one. Its logarithm is a negative zero then, which no
+      // other query has: it tells zeros from what a softmax of keys that are all unseen gives.
+      const bool has_weight = total != 0;
+      const Acc sum = has_weight ? total : Acc(1);
       factors[j] = 1 / sum;
+      const Acc base = largest == -std::numeric_limits<Acc>::infinity() ? Acc(0) : largest;
       if (j < lanes)
         logsumexp[(first_ + first + j) * logsumexp_stride] =
-            (largest == -std::numeric_limits<Acc>::infinity() ? Acc(0) : largest) + std::log(sum);
+            has_weight || shape_.keys == 0 ? base + std::log(sum) : Acc(-0.0);
     }
     Acc* const sums = sums_ + panel * products_.padded_width() * nr;
     rows_.scale_lanes(shape_.width, nr, sums, factors);
