@@ -1,8 +1,8 @@
-// The first extreme element and its index, for generated code: places in a chunk have the width of
-// the elements, and no order of a tree, because every order gives the same.
+// Reductions with the same result in every order, for generated code: they need no tree.
 //
-// A body has takes_place(before, x) over elements V, places P beside them, and states of an element
-// and its index. Elements may come twice.
+// The first extreme element and its index: places in a chunk have the width of the elements. A body
+// has takes_place(before, x) over elements V, places P beside them, and states of an element and
+// its index. The other ones are whether any or all elements are true. Elements may come twice.
 #pragma once
 
 #include "taeda/kernel/math_mixed.h"
@@ -43,6 +43,20 @@ TD_FN void td_merge_place(typename Body::V& value, typename Body::P& place, type
       (!Body::takes_place(x, value) & (decltype(Body::takes_place(x, x)))(x_place < place));
   value = takes ? x : value;
   place = takes ? x_place : place;
+}
+
+// Lanes in order, and lanes moved around by some places.
+template <class P>
+TD_FN P td_lane_numbers() {
+  P numbers = {};
+  for (int l = 0; l < (int)(sizeof(P) / sizeof(P{}[0])); ++l) numbers[l] = l;
+  return numbers;
+}
+template <class V>
+TD_FN V td_rotated(V v, int by) {
+  constexpr int kWidth = sizeof(V) / sizeof(V{}[0]);
+  typedef __typeof__(V{} < V{}) Places;
+  return __builtin_shuffle(v, (td_lane_numbers<Places>() + by) & (kWidth - 1));
 }
 
 // Columns side by side: each source gives the element i of its columns. `first` is the index of
@@ -95,14 +109,12 @@ TD_FN typename Body::S td_place_vectors(const Source& source, td_long begin, int
     i = length - kWidth;
     td_take_place<Wide>(values[0], places[0], source.wide(begin + i), P{} + i);
   }
-  typename Body::V lanes[kWidth];
-  typename Body::P numbers[kWidth];
-  for (int l = 0; l < kWidth; ++l) lanes[l] = values[0][l], numbers[l] = (int)places[0][l] + l;
-#pragma GCC unroll 8
+  V value = values[0];
+  P place = places[0] + td_lane_numbers<P>();
+#pragma GCC unroll 4
   for (int half = kWidth / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l)
-      td_merge_place<Body>(lanes[l], numbers[l], lanes[l + half], numbers[l + half]);
-  return td_placed<Body>(lanes[0], numbers[0], first + begin);
+    td_merge_place<Wide>(value, place, td_rotated(value, half), td_rotated(place, half));
+  return td_placed<Body>(value[0], (typename Body::P)place[0], first + begin);
 }
 // A row of n elements.
 template <class Body, class Wide, class Source>
