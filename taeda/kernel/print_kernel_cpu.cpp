@@ -332,15 +332,22 @@ class CpuKernelPrinter {
   // Whether an element comes as a state, or as it is.
   enum class Lifting : uint8_t { State, None };
 
+  // Whether vectors of a reduction's elements may begin anywhere.
+  bool can_read_twice(const Loop& loop, const Reduce& reduce,
+                      const std::vector<const Store*>& stores) const {
+    if (reduce.part == Part::Combining || !stores.empty() || loop.axes.size() != 1) return false;
+    const std::vector<NodeId> all = kernel_.values.reachable(reduce.values);
+    return std::none_of(all.begin(), all.end(),
+                        [&](NodeId id) { return kernel_.values.node(id).op == Op::Random; });
+  }
+
   // The index of the first element of a reduction whose indices follow each other, with elements
   // that take places; null for another reduction.
   const Expr* first_index(const Loop& loop, const Reduce& reduce,
                           const std::vector<const Store*>& stores, Lanes lanes) const {
-    if (reduce.body->takes_place < 0 || reduce.part == Part::Combining || !stores.empty() ||
-        loop.axes.size() != 1 || is_two(reduce.body->state_types[0], lanes))
+    if (reduce.body->takes_place < 0 || is_two(reduce.body->state_types[0], lanes) ||
+        !can_read_twice(loop, reduce, stores))
       return nullptr;
-    for (NodeId id : kernel_.values.reachable(reduce.values))
-      if (kernel_.values.node(id).op == Op::Random) return nullptr;
     const Node& index = kernel_.values.node(reduce.values[1]);
     const Expr* var = loop.axes[0].var;
     if (index.op != Op::Index) return nullptr;
@@ -437,6 +444,9 @@ class CpuKernelPrinter {
     if ((place.copies > 1 && reduce.part != Part::Combining) || (first && !along.is_wide()))
       return columns_text(loop, reduce, stores, place, body, length, first, indent);
     const Lifting lifting = first ? Lifting::None : Lifting::State;
+    const bool is_truth =
+        along.is_wide() && is_truth_body(*reduce.body) && can_read_twice(loop, reduce, stores);
+    const char* row = first ? "td_place_row" : is_truth ? "td_truth_row" : "td_tree";
     std::string text;
     for (int k = 0; k < place.copies; ++k) {
       const Place single = place.single(k);
@@ -449,10 +459,9 @@ class CpuKernelPrinter {
         source = str("td_wide_source<decltype(", one, "), decltype(wide", number, ")>{", one,
                      ", wide", number, "}");
       }
-      const std::string call =
-          reduce.part == Part::Combining
-              ? str("td_combine_blocks<", body, ">(")
-              : str(first ? "td_place_row<" : "td_tree<", body, ", ", wide, ">(");
+      const std::string call = reduce.part == Part::Combining
+                                   ? str("td_combine_blocks<", body, ">(")
+                                   : str(row, "<", body, ", ", wide, ">(");
       const std::string tree = CpuValues::copy_name("tree" + number, single.first);
       text += str(indent, "const ", body, "::S ", tree, " = ", call, source, ", ", length,
                   first ? ", " + index(first) : "", ");\n",

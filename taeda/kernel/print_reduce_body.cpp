@@ -52,6 +52,14 @@ bool has_lanes_in_memory(const ReduceBody& body) {
          body.state_types.end();
 }
 
+bool is_truth_body(const ReduceBody& body) {
+  if (body.state_types != std::vector<Type>{Type::Mask}) return false;
+  const Node& combine = body.graph.node(body.combine[0]);
+  const auto is_state = [&](NodeId id) { return body.graph.node(id).op == Op::Input; };
+  return (combine.op == Op::And || combine.op == Op::Or) && is_state(combine.args[0]) &&
+         is_state(combine.args[1]);
+}
+
 std::string ReduceBodyPrinter::lanewise(const ReduceBody& body, Lanes lanes) {
   const std::string inner = name(body, lanes);
   if (lanes == Lanes::One) return inner;

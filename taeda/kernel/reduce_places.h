@@ -134,4 +134,31 @@ TD_FN typename Body::S td_place_row(const Source& source, td_long n, td_long fir
   return result;
 }
 
+// Whether any or all of n elements are true.
+template <class Body, class Wide, class Source>
+TD_FN typename Body::S td_truth_row(const Source& source, td_long n) {
+  constexpr int kWidth = Wide::kWidth, kRegisters = 4, kStep = kRegisters * kWidth;
+  if (n < kWidth) {
+    typename Body::S result = Body::identity();
+    for (td_long i = 0; i < n; ++i) result = Body::combine(result, source.one(i));
+    return result;
+  }
+  typename Wide::S states[kRegisters];
+  for (int r = 0; r < kRegisters; ++r) states[r] = Wide::identity();
+  td_long i = 0;
+  for (; i + kStep <= n; i += kStep) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRegisters; ++r)
+      states[r] = Wide::combine(states[r], source.wide(i + r * kWidth));
+  }
+  typename Wide::S state =
+      Wide::combine(Wide::combine(states[0], states[1]), Wide::combine(states[2], states[3]));
+  for (; i + kWidth <= n; i += kWidth) state = Wide::combine(state, source.wide(i));
+  if (i < n) state = Wide::combine(state, source.wide(n - kWidth));
+#pragma GCC unroll 4
+  for (int half = kWidth / 2; half > 0; half /= 2)
+    state = Wide::combine(state, {td_rotated(state.p0, half)});
+  return Wide::lane(state, 0);
+}
+
 TAEDA_MATH_END

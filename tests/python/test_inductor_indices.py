@@ -109,6 +109,21 @@ def test_places_of_extremes_are_the_first_ones(size, dtype):
         assert t.equal(got.view(-1).view(t.uint8), expected.view(-1).view(t.uint8))
 
 
+@pytest.mark.parametrize("columns", [15, 16, 17, 64, 79, 150, 4100])
+def test_any_and_all_of_rows_need_no_tree(columns):
+    x = t.zeros(2 * columns + 2, columns)
+    for row in range(columns):
+        x[row, row] = x[-1 - row, : row + 1] = 1.0  # rows of one truth, and those true up to one
+
+    def f(x):
+        return (x > 0).any(1), (x > 0).all(1), (x == 0).all(1)
+
+    compiled = captured(f, [x], "symbolic", "only")
+    assert "td_truth_row" in compiled.source()
+    for got, expected in zip(compiled(x), f(x), strict=True):
+        assert t.equal(got, expected)
+
+
 @pytest.mark.parametrize("mode", ["symbolic", "fake"])
 def test_axes_are_merged_in_the_order_of_memory(mode):
     """A few channels that lie innermost are no loop of their own."""
