@@ -35,6 +35,7 @@ TAEDA_TEXT(taeda_text_random, "taeda/kernel/math_random.h")
 TAEDA_TEXT(taeda_text_random_rows, "taeda/kernel/math_random_rows.h")
 TAEDA_TEXT(taeda_text_reduce_tree, "taeda/kernel/reduce_tree.h")
 TAEDA_TEXT(taeda_text_reduce_cascade, "taeda/kernel/reduce_cascade.h")
+TAEDA_TEXT(taeda_text_reduce_places, "taeda/kernel/reduce_places.h")
 TAEDA_TEXT(taeda_text_called_lanes, "taeda/kernel/called/lanes.h")
 TAEDA_TEXT(taeda_text_called_bessel, "taeda/kernel/called/bessel.h")
 TAEDA_TEXT(taeda_text_called_gamma, "taeda/kernel/called/gamma.h")
@@ -80,6 +81,7 @@ std::string prelude(bool is_cuda) {
   if (is_cuda) append(text, taeda_text_grid);
   append(text, taeda_text_reduce_tree);
   append(text, taeda_text_reduce_cascade);
+  if (!is_cuda) append(text, taeda_text_reduce_places);
   return text + "using namespace taeda::kernel;\n";
 }
 

@@ -329,11 +329,40 @@ class CpuKernelPrinter {
     return lanes == Lanes::Mixed && reduce.body->lanes() < 16 ? Lanes::One : lanes;
   }
 
-  // A function of the elements of a reduction, lifted. Several axes are gone through by runs of the
-  // last one; a vector that a run cuts is put together from `one` by `one`.
+  // Whether an element comes as a state, or as it is.
+  enum class Lifting : uint8_t { State, None };
+
+  // Whether vectors of a reduction's elements may begin anywhere.
+  bool can_read_twice(const Loop& loop, const Reduce& reduce,
+                      const std::vector<const Store*>& stores) const {
+    if (reduce.part == Part::Combining || !stores.empty() || loop.axes.size() != 1) return false;
+    const std::vector<NodeId> all = kernel_.values.reachable(reduce.values);
+    return std::none_of(all.begin(), all.end(),
+                        [&](NodeId id) { return kernel_.values.node(id).op == Op::Random; });
+  }
+
+  // The index of the first element of a reduction whose indices follow each other, with elements
+  // that take places; null for another reduction.
+  const Expr* first_index(const Loop& loop, const Reduce& reduce,
+                          const std::vector<const Store*>& stores, Lanes lanes) const {
+    if (reduce.body->takes_place < 0 || is_two(reduce.body->state_types[0], lanes) ||
+        !can_read_twice(loop, reduce, stores))
+      return nullptr;
+    const Node& index = kernel_.values.node(reduce.values[1]);
+    const Expr* var = loop.axes[0].var;
+    if (index.op != Op::Index) return nullptr;
+    const Expr* stride = stride_of(*kernel_.pool, index.at, var);
+    if (!stride || !stride->is_constant(1)) return nullptr;
+    return symbolic::substitute(*kernel_.pool, index.at, {{var, kernel_.pool->integer(0)}});
+  }
+
+  // A function of the elements of a reduction, lifted, or of what takes places. Several axes are
+  // gone through by runs of the last one; a vector that a run cuts is put together from `one` by
+  // `one`.
   std::string lambda(const std::string& called, const Loop& loop, const Reduce& reduce,
                      const std::vector<const Store*>& stores, const std::string& body,
-                     const Place& around, const std::string& indent, const std::string& one = "") {
+                     const Place& around, Lifting lifting, const std::string& indent,
+                     const std::string& one = "") {
     const std::string run = "run_" + called, extent = index(loop.axes.back().extent);
     Place place = around;
     place.fixed = fixed_in(loop, reduce, stores, place);
@@ -354,7 +383,8 @@ class CpuKernelPrinter {
     if (loop.axes.size() > 1 && !one.empty())
       text += str(indent, "  if (", name(loop.axes.back().var), " + ", lane_count(place.lanes),
                   " > ", extent, ") return td_gather_states<", body, ">(", one, ", at);\n");
-    return str(text, element_text(reduce, stores, body, place, indent + "  "), indent, end);
+    return str(text, element_text(reduce, stores, body, place, lifting, indent + "  "), indent,
+               end);
   }
 
   // Nodes that are the same for all elements of a reduction, where some of them read memory.
@@ -408,26 +438,33 @@ class CpuKernelPrinter {
     for (const Axis& axis : loop.axes) length += " * " + index(axis.extent);
     const std::string body = bodies_.lanewise(*reduce.body, place.lanes);
     const std::string number = str(reduce.first_state);
-    if (place.copies > 1 && reduce.part != Part::Combining)
-      return columns_text(loop, reduce, stores, place, body, length, indent);
+    const Place along{loop.axes.back().var, reduced_lanes(loop, reduce, stores, place)};
+    const Expr* first =
+        first_index(loop, reduce, stores, place.is_wide() ? place.lanes : along.lanes);
+    if ((place.copies > 1 && reduce.part != Part::Combining) || (first && !along.is_wide()))
+      return columns_text(loop, reduce, stores, place, body, length, first, indent);
+    const Lifting lifting = first ? Lifting::None : Lifting::State;
+    const bool is_truth =
+        along.is_wide() && is_truth_body(*reduce.body) && can_read_twice(loop, reduce, stores);
+    const char* row = first ? "td_place_row" : is_truth ? "td_truth_row" : "td_tree";
     std::string text;
     for (int k = 0; k < place.copies; ++k) {
       const Place single = place.single(k);
       const std::string one = CpuValues::copy_name("one" + number, single.first);
-      text += lambda(one, loop, reduce, stores, body, single, indent);
+      text += lambda(one, loop, reduce, stores, body, single, lifting, indent);
       std::string source = str("td_source<decltype(", one, ")>{", one, "}"), wide = body;
-      const Place along{loop.axes.back().var, reduced_lanes(loop, reduce, stores, place)};
       if (along.is_wide()) {
         wide = bodies_.name(*reduce.body, along.lanes);
-        text += lambda("wide" + number, loop, reduce, stores, wide, along, indent, one);
+        text += lambda("wide" + number, loop, reduce, stores, wide, along, lifting, indent, one);
         source = str("td_wide_source<decltype(", one, "), decltype(wide", number, ")>{", one,
                      ", wide", number, "}");
       }
       const std::string call = reduce.part == Part::Combining
                                    ? str("td_combine_blocks<", body, ">(")
-                                   : str("td_tree<", body, ", ", wide, ">(");
+                                   : str(row, "<", body, ", ", wide, ">(");
       const std::string tree = CpuValues::copy_name("tree" + number, single.first);
-      text += str(indent, "const ", body, "::S ", tree, " = ", call, source, ", ", length, ");\n",
+      text += str(indent, "const ", body, "::S ", tree, " = ", call, source, ", ", length,
+                  first ? ", " + index(first) : "", ");\n",
                   results_text(reduce, body, tree, single, indent));
     }
     return text;
@@ -436,24 +473,33 @@ class CpuKernelPrinter {
   // Several vectors of columns at once.
   std::string columns_text(const Loop& loop, const Reduce& reduce,
                            const std::vector<const Store*>& stores, const Place& place,
-                           const std::string& body, const std::string& length,
+                           const std::string& body, const std::string& length, const Expr* first,
                            const std::string& indent) {
+    const Lifting lifting = first ? Lifting::None : Lifting::State;
     const std::string number = str(reduce.first_state);
     std::string text, sources, results;
     for (int k = 0; k < place.copies; ++k) {
       const std::string one = CpuValues::copy_name("one" + number, k);
-      text += lambda(one, loop, reduce, stores, body, place.single(k), indent);
+      text += lambda(one, loop, reduce, stores, body, place.single(k), lifting, indent);
       sources += ", " + one;
       results +=
           results_text(reduce, body, str("trees", number, "[", k, "]"), place.single(k), indent);
     }
     return str(text, indent, body, "::S trees", number, "[", place.copies, "];\n", indent,
-               "td_tree_columns<", body, ">(trees", number, ", ", length, sources, ");\n", results);
+               first ? "td_place_columns<" : "td_tree_columns<", body, ">(trees", number, ", ",
+               length, first ? ", " + index(first) : "", sources, ");\n", results);
   }
 
   // One lifted element where its axes are known: the values, then the state.
   std::string element_text(const Reduce& reduce, const std::vector<const Store*>& stores,
-                           const std::string& body, const Place& place, const std::string& indent) {
+                           const std::string& body, const Place& place, Lifting lifting,
+                           const std::string& indent) {
+    if (lifting == Lifting::None) {
+      const NodeId element = reduce.values[0];
+      const Values values = values_.define({element}, place, indent);
+      return str(values.text, indent, "return ",
+                 values_.spelled(values, element, place.lanes, place.first), ";\n");
+    }
     const Values values = values_.define(roots_with(reduce, stores), place, indent);
     std::string text = values.text;
     for (const Store* store : stores) text += values_.store(values, *store, indent);

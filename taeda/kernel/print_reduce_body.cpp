@@ -25,6 +25,18 @@ std::string result_function(const ReduceBody& body, Lanes lanes, size_t i,
              "(S a) {\n", print_definitions(nodes, lanes, leaf, "    "), "    return ",
              nodes[body.finish[i]], ";\n  }\n");
 }
+// Elements, their places in a chunk, and whether one takes the place of another.
+std::string place_function(const ReduceBody& body, Lanes lanes,
+                           FunctionRef<std::string(const Node&)> leaf) {
+  if (is_two(body.state_types[0], lanes)) return "";
+  const NamedNodes nodes(body.graph, {body.takes_place});
+  const std::string mask = value_type(Type::Mask, lanes);
+  return str("  typedef ", value_type(body.state_types[0], lanes), " V;\n  typedef ",
+             lanes == Lanes::One ? "int" : mask, " P;\n  TD_MEMBER_FN static ", mask,
+             " takes_place(V first, V x) {\n    const S a{first, {}}, b{x, {}};\n",
+             print_definitions(nodes, lanes, leaf, "    "), "    return ", nodes[body.takes_place],
+             ";\n  }\n");
+}
 
 }  // namespace
 
@@ -38,6 +50,14 @@ Lanes body_lanes(const ReduceBody& body) {
 bool has_lanes_in_memory(const ReduceBody& body) {
   return std::find(body.state_types.begin(), body.state_types.end(), Type::Mask) ==
          body.state_types.end();
+}
+
+bool is_truth_body(const ReduceBody& body) {
+  if (body.state_types != std::vector<Type>{Type::Mask}) return false;
+  const Node& combine = body.graph.node(body.combine[0]);
+  const auto is_state = [&](NodeId id) { return body.graph.node(id).op == Op::Input; };
+  return (combine.op == Op::And || combine.op == Op::Or) && is_state(combine.args[0]) &&
+         is_state(combine.args[1]);
 }
 
 std::string ReduceBodyPrinter::lanewise(const ReduceBody& body, Lanes lanes) {
@@ -73,6 +93,7 @@ std::string ReduceBodyPrinter::name(const ReduceBody& body, Lanes lanes) {
   text += body_function(body, lanes, str("lift(", values, ")"), body.lift,
                         [](const Node& node) { return str("x", node.index); });
   text += body_function(body, lanes, "combine(S a, S b)", body.combine, from_states(n));
+  if (body.takes_place >= 0) text += place_function(body, lanes, from_states(n));
   for (size_t i = 0; i < body.finish.size(); ++i)
     text += result_function(body, lanes, i, from_states(n));
   if (lanes != Lanes::One) text += lane_function(body);

@@ -13,6 +13,8 @@ namespace taeda::kernel {
 Lanes body_lanes(const ReduceBody& body);
 // Whether the lanes of its vectors lie in memory as its scalars do.
 bool has_lanes_in_memory(const ReduceBody& body);
+// Whether it tells if any or all elements are true.
+bool is_truth_body(const ReduceBody& body);
 
 // Prints each body once per form; the text stands before the functions that use it.
 class ReduceBodyPrinter {

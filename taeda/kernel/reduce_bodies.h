@@ -100,12 +100,16 @@ struct ArgExtremeBody {
   static State<V> lift(V x, IndexOf<V> index) {
     return {x, index};
   }
+  // Whether an element takes the place of one before it.
+  template <class V>
+  static MaskOf<V> takes_place(V before, V x) {
+    const auto is_more = is_max ? x > before : x < before;
+    return is_more | (isnan(x) & !isnan(before));
+  }
   template <class V>
   static State<V> combine(State<V> a, State<V> b) {
-    const auto is_more = is_max ? b.value > a.value : b.value < a.value;
     const auto is_equal = (b.value == a.value) | (isnan(a.value) & isnan(b.value));
-    const auto takes_b =
-        is_more | (isnan(b.value) & !isnan(a.value)) | (is_equal & MaskOf<V>(b.index < a.index));
+    const auto takes_b = takes_place(a.value, b.value) | (is_equal & MaskOf<V>(b.index < a.index));
     return {where(takes_b, b.value, a.value), where(takes_b, b.index, a.index)};
   }
   // The index of an element that is the extreme, else the highest number: the least of them is the

@@ -303,7 +303,7 @@ TEST(PrintKernel, AllStepsReadBeforeAnyWrites) {
   }
 }
 
-// Floats and 64-bit indices along one vector: two registers of indices per register of floats.
+// Places in a chunk are as wide as the floats beside them; indices have 64 bits.
 TEST(PrintKernel, ArgMaxOfRowsIsVectorCode) {
   const std::string text = R"(kernel row_argmax(rows, columns)
   buffer y int64[rows]
@@ -317,7 +317,8 @@ TEST(PrintKernel, ArgMaxOfRowsIsVectorCode) {
     store y[i] = %2
 )";
   const std::string printed = print_cpu_kernel(parse_kernel(text));
-  EXPECT_NE(printed.find("td_ramp_two<td_i64>"), printed.npos);
+  EXPECT_NE(printed.find("td_place_row<"), printed.npos);
+  EXPECT_EQ(printed.find("td_ramp_two<td_i64>"), printed.npos);
   const auto module = compile(cpu_prelude() + printed);
   const auto function = module->function<StageFn>("row_argmax_0");
   ASSERT_TRUE(function);

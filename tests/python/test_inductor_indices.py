@@ -88,6 +88,42 @@ def test_short_rows_are_reduced_side_by_side(name):
         assert t.allclose(got, other, 0, 0, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", [t.float32, t.float64, t.int64])
+@pytest.mark.parametrize("size", [(3, 4100), (4100, 35), (37, 79), (20, 5)])
+def test_places_of_extremes_are_the_first_ones(size, dtype):
+    """Of equal elements, NaNs and zeros of both signs the first, whatever part of a run has it."""
+    x = t.randint(-3, 4, size).to(dtype)
+    if dtype.is_floating_point:
+        x[x == 0] *= -1.0
+        x[::2][x[::2] == -0.0] = 0.0
+        x[-2:, 1::2] = float("-inf")
+        x[:, 7 % size[1] :: 9] = float("nan")
+        x[:, ::2][:, -1:] = float("inf")
+
+    def f(x):
+        return *x.max(1), *x.min(0), x.argmin(1), x.argmax(0), x[:, ::2].argmax(1), x.argmin()
+
+    compiled = captured(f, [x], "symbolic", "only")
+    assert "td_place_row" in compiled.source() and "td_place_columns" in compiled.source()
+    for got, expected in zip(compiled(x), f(x), strict=True):
+        assert t.equal(got.view(-1).view(t.uint8), expected.view(-1).view(t.uint8))
+
+
+@pytest.mark.parametrize("columns", [15, 16, 17, 64, 79, 150, 4100])
+def test_any_and_all_of_rows_need_no_tree(columns):
+    x = t.zeros(2 * columns + 2, columns)
+    for row in range(columns):
+        x[row, row] = x[-1 - row, : row + 1] = 1.0  # rows of one truth, and those true up to one
+
+    def f(x):
+        return (x > 0).any(1), (x > 0).all(1), (x == 0).all(1)
+
+    compiled = captured(f, [x], "symbolic", "only")
+    assert "td_truth_row" in compiled.source()
+    for got, expected in zip(compiled(x), f(x), strict=True):
+        assert t.equal(got, expected)
+
+
 @pytest.mark.parametrize("mode", ["symbolic", "fake"])
 def test_axes_are_merged_in_the_order_of_memory(mode):
     """A few channels that lie innermost are no loop of their own."""

@@ -66,6 +66,8 @@ ReduceBody read_body(const std::string& name, Type type) {
     body.finish = {Body::template finish<Sym>(left).id};
   else
     body.finish = nodes_of(left);
+  if constexpr (requires { Body::template takes_place<Sym>(left.value, right.value); })
+    body.takes_place = Body::template takes_place<Sym>(left.value, right.value).id;
   for (NodeId id : body.finish) body.result_types.push_back(graph.node(id).type);
   return body;
 }

@@ -24,13 +24,17 @@
 namespace taeda::kernel {
 
 // identity: constants. lift: over inputs 0 .. number of values - 1. combine: over the states of the
-// left operand, then of the right one. finish: over the states.
+// left operand, then of the right one. finish: over the states. takes_place, where the states are
+// an element as it is and its index, and the first of equal elements stays: whether the right
+// element takes the place of the left one before it, over the same inputs; else -1. Such a body has
+// the same result in every order, and for elements that come twice.
 struct ReduceBody {
   std::string name;
   Type type;  // of the first value
   ExprGraph graph;
   std::vector<Type> value_types, state_types, result_types;
   std::vector<NodeId> identity, lift, combine, finish;
+  NodeId takes_place = -1;
 
   // Lanes of the reduction tree, by the size of the first state.
   int lanes() const { return 64 / type_size(state_types[0]); }
