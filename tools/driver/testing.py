@@ -36,8 +36,10 @@ class Steps:
 def run_ctest(build: Build, *options: str, env: dict[str, str] | None = None) -> int:
     command = [tool("ctest"), "--test-dir", build.folder, "--output-on-failure"]
     command += ["-j", jobs(), *options]
-    # Tests that draw without a seed draw the same numbers in every run.
-    return call(command, env={"TAEDA_SEED": "67280421310721", **(env or {})})
+    # Tests that draw without a seed draw the same numbers in every run. Programs side by side share
+    # the cores: threads that spin would keep those of others from working.
+    settings = {"TAEDA_SEED": "67280421310721", "GOMP_SPINCOUNT": "0", **(env or {})}
+    return call(command, env=settings)
 
 
 def pytest_targets(build: Build) -> list[str]:
