@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What calls of compiled functions cost, beside eager operators and PyTorch's compiler.
 
-    ./run python bench/compiled_calls.py [--cases mlp,decode,guards,chain] [--peers] [--rounds 3]
+    ./run python bench/compiled_calls.py [--cases mlp,decode,guards] [--peers] [--rounds 3]
 
 Medians over fresh processes, each the best of many calls.
   mlp     microseconds of a step of an MLP of small layers: inference, and a forward and backward
   decode  microseconds of a token of a decoder whose key-value cache grows with each
   guards  microseconds of a call of a module with 400 parameters, of the plan inside of it, and the
           difference: what the guards and the reading of 400 parameters cost
+  cache   microseconds of writing one position of a cache of 32 MiB in place
+  products  microseconds of 8 and of 64 independent products of 64 x 64 matrices with an activation
   chain   milliseconds of ten chained pointwise operators over 2^12, 2^16 and 2^24 floats, and of a
           copy that moves as many bytes
 """
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import time
 
-CASES = ["mlp", "decode", "guards", "chain"]
+CASES = ["mlp", "decode", "guards", "cache", "products", "chain"]
 
 
 def best(call, seconds=1.0):
@@ -137,6 +139,37 @@ def guards(T):
         "the same operator, no module": inside,
         "guards of 400 parameters": whole - inside,
     }
+
+
+def beside_eager(T, name, f, inputs):
+    """Rows of a function without gradients."""
+    compiled = T.compile(f)
+    with T.no_grad():
+        compiled(*inputs)
+        settle(T)
+        return {
+            f"{name}, compiled": best(lambda: compiled(*inputs)),
+            f"{name}, eager": best(lambda: f(*inputs)),
+        }
+
+
+def cache(T):
+    def put(keys, key, at):
+        keys[:, :, at] = key
+
+    inputs = [T.randn(8, 16, 1024, 64), T.randn(8, 16, 1, 64), T.tensor([5])]
+    return beside_eager(T, "one position of a cache", put, inputs)
+
+
+def products(T):
+    def branches(x, *weights):
+        return [T.relu(x @ w) for w in weights]
+
+    row = {}
+    for count in (8, 64):
+        inputs = [T.randn(64, 64) for _ in range(count + 1)]
+        row |= beside_eager(T, f"{count} products", branches, inputs)
+    return row
 
 
 def chain(T):
