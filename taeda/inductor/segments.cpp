@@ -26,19 +26,25 @@ namespace {
 
 using Symbols = std::unordered_set<const Expr*>;
 
+// A number of data may be a constant by now, because a later operator asked for it to be one: the
+// graph asserts that, and only what the run gives can tell whether it holds.
+void add_symbols(const fx::SymExprNode& node, Symbols& found) {
+  for (const Expr* symbol : symbolic::symbols_of(node.expr())) found.insert(symbol);
+  if (node.raw_expr()->has_hint) return;
+  for (const Expr* symbol : symbolic::symbols_of(node.raw_expr()))
+    if (!symbol->has_hint) found.insert(symbol);
+}
+
 void add_symbols(const SymInt& v, Symbols& found) {
   if (!v.is_symbolic()) return;
-  const fx::SymExprNode* node = fx::SymExprNode::from(v.node());
-  if (!node) return;
-  for (const Expr* symbol : symbolic::symbols_of(node->expr())) found.insert(symbol);
+  if (const fx::SymExprNode* node = fx::SymExprNode::from(v.node())) add_symbols(*node, found);
 }
 
 void add_symbols(const Value& v, Symbols& found) {
   if (v.is<SymInt>()) add_symbols(v.get<SymInt>(), found);
   if (v.is<IntrusivePtr<SymNode>>()) {
     const fx::SymExprNode* node = fx::SymExprNode::from(v.get<IntrusivePtr<SymNode>>().get());
-    if (node)
-      for (const Expr* symbol : symbolic::symbols_of(node->expr())) found.insert(symbol);
+    if (node) add_symbols(*node, found);
   }
   dispatch::for_each_tensor(v, [&](const Tensor& t) {
     if (!t.defined()) return;

@@ -291,3 +291,18 @@ def test_writes_to_a_part_at_places_from_data(f, traced):
     x = t.randn(2, 5)
     for place in (traced, 3, -2, 0, 9, -9):
         assert t.equal(run(x, t.tensor(place)), written(x, t.tensor(place)))
+
+
+@pytest.mark.parametrize("backend", ["inductor", "aot_eager"])
+def test_a_length_of_data_that_another_operand_fixes(backend):
+    """What is traced as a constant, since it has to equal one, is asked of every run."""
+
+    def f(x, i):
+        return x.clone()[:, : i.item()] + t.ones(2, 3)
+
+    x = t.arange(10.0).view(2, 5)
+    compiled = t.compile(f, fullgraph=True, backend=backend)
+    for length in (3, 1, 3):
+        assert t.equal(compiled(x, t.tensor(length)), f(x, t.tensor(length)))
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        compiled(x, t.tensor(2))
