@@ -100,8 +100,6 @@ class TestOrder:
             def __getitem__(self, i):
                 if i == 0:
                     event.wait(60)
-                if i == 3:
-                    event.set()
                 return i
 
         event = mp.get_context("fork").Event()
@@ -112,7 +110,11 @@ class TestOrder:
             prefetch_factor=2,
             multiprocessing_context="fork",
         )
-        seen = [batch.item() for batch in loader]
+        seen = []
+        for batch in loader:
+            seen.append(batch.item())
+            if seen[-1] == 1:  # which is here while the first one is still to come
+                event.set()
         assert sorted(seen) == [0, 1, 2, 3] and seen.index(1) < seen.index(0)
 
     @pytest.mark.parametrize("workers", [0, 2])
