@@ -23,38 +23,55 @@ def compiler(tmp_path, monkeypatch):
 
 @pytest.fixture
 def look(compiler):
-    """An operator that takes its time, and whether a compiler ran in it, by call."""
+    """An operator that takes its time, whether a compiler ran in it, by call, and first steps."""
     seen = []
+    begun = []
 
     @t.library.custom_op(f"first_result::{compiler.parent.name}", mutates_args=())
     def op(x: t.Tensor) -> t.Tensor:
+        begun.append(time.monotonic())
         time.sleep(0.3)
         seen.append(compiler.exists())
         return x.clone()
 
     op.register_fake(t.empty_like)
     op.register_autograd(lambda ctx, grad: op(grad))
-    return op, seen
+
+    def first(step):
+        """What was seen in a first step; one that a busy machine lets begin late is made again."""
+        for number in range(8):
+            t.compiler.reset()
+            t.compiler.wait()
+            compiler.unlink(missing_ok=True)
+            seen.clear()
+            begun.clear()
+            start = time.monotonic()
+            step(op, 1.8125 + number)
+            last = [start, *(at + 0.3 for at in begun[:-1])]
+            if all(at - before < 0.4 for at, before in zip(begun, last, strict=True)):
+                return list(seen)
+        pytest.skip("the machine is too busy for a run to begin when it is made")
+
+    return op, seen, first
 
 
 @pytest.mark.slow
 def test_no_compiler_runs_beside_a_first_run(look, compiler):
-    op, seen = look
-    f = t.compile(lambda x: op((x + 1.8125).exp()).sin(), fullgraph=True)
-    x = t.randn(5)
-    f(x)
-    assert seen == [False]
+    def step(op, number):
+        t.compile(lambda x: op((x + number).exp()).sin(), fullgraph=True)(t.randn(5))
+
+    assert look[2](step) == [False]
     t.compiler.wait()
     assert compiler.exists()
 
 
 @pytest.mark.slow
 def test_no_compiler_runs_beside_the_first_backward(look, compiler):
-    op, seen = look
-    f = t.compile(lambda x: op((x * 1.9375).exp()).sin(), fullgraph=True)
-    x = t.randn(5, requires_grad=True)
-    f(x).sum().backward()
-    assert seen == [False, False]
+    def step(op, number):
+        f = t.compile(lambda x: op((x * number).exp()).sin(), fullgraph=True)
+        f(t.randn(5, requires_grad=True)).sum().backward()
+
+    assert look[2](step) == [False, False]
     t.compiler.wait()
     assert compiler.exists()
 
@@ -90,7 +107,7 @@ def test_kernels_of_an_earlier_process_serve_the_first_run(tmp_path):
 
 
 def test_a_forward_alone_is_compiled_soon(look, compiler):
-    op, seen = look
+    op, seen, _ = look
     f = t.compile(lambda x: op((x * 1.6875).exp()).sin(), fullgraph=True)
     x = t.randn(5, requires_grad=True)
     f(x)
