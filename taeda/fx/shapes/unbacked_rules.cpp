@@ -51,20 +51,29 @@ bool expect_size_of(const SymInt& a) {
   return true;
 }
 
+// Takes what is said of numbers for given, whatever ends the scope.
+class GivenFacts {
+ public:
+  explicit GivenFacts(ShapeEnv& env) : env_(env) { env_.assert_given(true); }
+  ~GivenFacts() { env_.assert_given(false); }
+  GivenFacts(const GivenFacts&) = delete;
+
+ private:
+  ShapeEnv& env_;
+};
+
 void learn_of(SymOp op, const SymInt& a, const SymInt& b) {
   const Relation r(op, a, b);
   if (!r.env) return;
-  r.env->assert_given(true);
+  const GivenFacts given(*r.env);
   r.env->expect_true(r.condition);
-  r.env->assert_given(false);
 }
 
 void learn_size_of(const SymInt& a) {
   const SymExprNode* node = node_of(a);
   if (!node) return;
-  node->env().assert_given(true);
+  const GivenFacts given(node->env());
   node->env().check_is_size(node->expr());
-  node->env().assert_given(false);
 }
 
 SymInt new_number_of(const char* function, SymIntList of) {
